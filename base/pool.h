@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/* Worker threads that share one caller's batch. The caller works too, so a batch always ends, even
+ * with no worker at all; n_threads is what works on one batch at most, the caller included. */
+
+#include "base/report.h"
+
+struct pool;
+
+/* One piece of a batch, 0 <= piece < n_pieces. Returns 0 or -errno. Runs in any thread. */
+typedef int pool_fn(void *arg, unsigned piece);
+
+/* *ret is NULL (a valid pool) for n_threads <= 1. -ENOMEM, -EAGAIN. */
+int pool_open(struct pool **ret, unsigned n_threads, struct report *rep);
+/* No batch may be running. NULL is fine. */
+void pool_close(struct pool *p);
+
+/* Run all pieces and wait for them; returns the first error by piece number. Pieces start in order.
+ * After a failed piece the ones not yet started are left out. From many threads at once. */
+int pool_run(struct pool *p, pool_fn *fn, void *arg, unsigned n_pieces);
+
+/* CPUs that this process may use: affinity mask and cgroup quota, at least 1. */
+unsigned pool_cpus(void);
+/* Workers running and sleeping, for the counters. */
+struct pool_stats {
+    unsigned n_threads;       /* as opened, the caller included */
+    unsigned long long n_batches;     /* handed to workers */
+    unsigned long long n_pieces;      /* run by anyone in those */
+    unsigned long long n_pieces_worker; /* of these, by a worker */
+};
+void pool_get_stats(struct pool *p, struct pool_stats *ret);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/* One sub-command is one file with one struct command, named in the table of main.c. */
+
+#include "base/report.h"
+
+#include <getopt.h>
+
+struct command {
+    const char *name;    /* "create"; a family ("key add") parses its own second word */
+    const char *summary; /* one line for "hushvol --help" */
+    const char *usage;   /* the whole text of "hushvol NAME --help", ends in a newline */
+    /* argv[0] is the sub-command's name. Returns 0 or -errno; it has said why through a report.
+     * -EINVAL after cmd_usage() for words that are wrong. */
+    int (*run)(int argc, char **argv);
+};
+
+extern const struct command cmd_create, cmd_mount, cmd_umount, cmd_attach, cmd_detach, cmd_list,
+    cmd_status, cmd_key, cmd_doctor;
+
+/* Options that every sub-command has; put CMD_COMMON_OPTIONS first in the long option table. */
+enum { CMD_OPT_HELP = 256, CMD_OPT_VERBOSE, CMD_OPT_OWN };
+#define CMD_COMMON_OPTIONS                                                                         \
+    {"help", no_argument, NULL, CMD_OPT_HELP}, {"verbose", no_argument, NULL, 'v'}
+
+/* Print c's usage to stdout (--help); returns 0. */
+int cmd_help(const struct command *c);
+/* One line to stderr about wrong words, and where to read more. Returns -EINVAL. */
+int cmd_usage(const struct command *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The exit status (README, "Exit status") for the 0 or -errno that a command returned. */
+int exit_status(int r);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/* The sector engine as the assembly of a stack sees it. Layers here turn whole granules of plaintext
+ * into ciphertext below; none knows a header. */
+
+#include "base/pool.h"
+#include "base/report.h"
+#include "base/secret.h"
+#include "block/blk.h"
+#include "crypto/cipher.h"
+
+/* How keys follow from the volume's key: chunk c = plaintext offset >> shift has the key
+ * HKDF-Expand-SHA256(prk, head || LE64(c) || tail, cipher's key length) (RFC 5869). */
+struct chunk_rule {
+    const struct secret *prk; /* 32 bytes; copied */
+    uint32_t shift;
+    unsigned char head[32];
+    size_t head_len;
+    unsigned char tail[32];
+    size_t tail_len;
+};
+
+struct sector_spec {
+    const struct cipher *cipher;
+    uint32_t sector_size; /* bytes, a power of two: the cipher's data unit */
+    uint64_t data_offset; /* bytes below where sector 0 lies */
+    uint64_t size;        /* bytes of plaintext */
+    bool zero_pieces;     /* a 512-byte piece of ciphertext that is all zero reads as zeros */
+    bool discard;         /* discard punches below, else it writes zeroes */
+    struct chunk_rule keys;
+    struct pool *pool; /* borrowed: outlives the layer; NULL: one thread */
+    unsigned n_threads; /* that may call at once, the pool's included: sizes buffers and contexts */
+};
+
+struct sector_stats {
+    uint64_t cipher_ns; /* time spent enciphering and deciphering, over all threads */
+    uint64_t bytes_enciphered, bytes_deciphered;
+};
+
+/* The plain, length-preserving layer over below; owns below if it succeeds. Granule: 512 bytes, or
+ * what below needs if that is more. -EINVAL a geometry that does not fit below (says what), -ENOMEM. */
+int sector_plain_open(struct blk **ret, struct blk *below, const struct sector_spec *spec,
+                      struct report *rep);
+/* Counters of a plain layer. */
+void sector_plain_stats(struct blk *b, struct sector_stats *ret);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/* Where a passphrase and key files come from, and what was read. Nothing here is kept longer than
+ * the unlock: sources are words of the command line, credentials are secrets. */
+
+#include "base/report.h"
+#include "base/secret.h"
+
+#define CREDENTIAL_KEYFILES 8
+#define CREDENTIAL_PASSPHRASE_MAX 8192          /* bytes */
+#define CREDENTIAL_KEYFILE_MAX (8 * 1024 * 1024) /* bytes, all key files together */
+
+struct credential_source {
+    const char *passphrase_file;    /* one trailing newline dropped; "-": first line of stdin */
+    const char *passphrase_command; /* run by /bin/sh -c; one trailing newline dropped */
+    const char *keyfiles[CREDENTIAL_KEYFILES]; /* read in this order, no byte dropped */
+    unsigned n_keyfiles;
+    const char *prompt; /* what the prompt on /dev/tty names: "Passphrase for NAME" */
+    bool confirm;       /* ask twice: a new passphrase */
+    const char *name;   /* volume name, for a systemd credential hushvol.NAME; may be NULL */
+};
+
+struct credential {
+    bool has_passphrase;
+    struct secret passphrase;
+    struct secret keyfiles; /* the bytes of all key files in order; len 0 when there are none */
+    unsigned n_keyfiles;
+};
+
+/* Read what src names. A passphrase is asked for on /dev/tty when no other source gives one and
+ * there are no key files. The first of: file, command, $CREDENTIALS_DIRECTORY/hushvol.NAME, terminal.
+ * Says a hint when an entry typed or read is not UTF-8 in NFC, and a warning for a passphrase file
+ * that others can read. -ENOENT, -EACCES; -EINVAL empty, too long, two sources, the entries differ;
+ * -ENXIO no terminal to ask on (says which options give one); -EINTR Ctrl-C, terminal restored;
+ * -EIO the command failed. */
+int credential_read(struct credential *ret, const struct credential_source *src,
+                    struct report *rep);
+/* Wipe. Fine on a zeroed struct. */
+void credential_done(struct credential *c);
+#define AUTO_CREDENTIAL __attribute__((cleanup(credential_done)))

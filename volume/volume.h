@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/* A volume: a container that was opened and unlocked, as a stack whose top is the disk. What commands
+ * and the FUSE front use. */
+
+#include "base/report.h"
+#include "block/blk.h"
+#include "block/file.h"
+#include "keystore/credential.h"
+#include "keystore/format.h"
+
+#include <sys/types.h>
+
+struct volume;
+
+enum vol_choice { VOL_DEFAULT, VOL_YES, VOL_NO };
+
+struct vol_spec {
+    const char *container; /* path */
+    bool read_only;
+    enum blk_direct direct;
+    enum vol_choice discard;     /* default: what the header says */
+    enum vol_choice enospc_wait; /* default: yes when the header allows discard (sparse), else no */
+    unsigned threads;            /* that cipher at once, the caller included; 0: as many as CPUs */
+    unsigned callers;            /* requests at once at the top; 0: a default */
+    struct credential_source credential;
+    int slot; /* KEY_SLOT_ANY or the one to try */
+};
+
+/* Lock, recognise, ask for the credential, unlock, mend a damaged header copy, build the stack, in
+ * this order. -EBUSY: *holder as in blk_file_open, no words said. Else as blk_file_open,
+ * key_recognise, credential_read and the format's open and unlock. Three tries when the passphrase
+ * comes from a terminal. rep must outlive the volume: layers say there what happens to it. */
+int vol_open(struct volume **ret, const struct vol_spec *spec, pid_t *holder, struct report *rep);
+/* Flush, wipe the keys, close and unlock the container. Returns what the flush returned; v is gone
+ * in any case. NULL is fine. */
+int vol_close(struct volume *v);
+
+/* The top of the stack, v's own: any offset, any length, from many threads. */
+struct blk *vol_top(struct volume *v);
+
+/* Words from here on go to another report (a daemon that leaves its terminal). */
+void vol_set_report(struct volume *v, struct report *rep);
+
+struct vol_info {
+    const char *format, *cipher; /* v's own */
+    const char *label;
+    unsigned char uuid[16];
+    uint32_t sector_size;
+    uint64_t size;
+    uint64_t data_offset;
+    bool read_only, discard, enospc_wait, direct, suspended, poisoned;
+    unsigned threads, slot;
+    dev_t container_dev; /* of the container file: with container_ino, who it is */
+    ino_t container_ino;
+};
+void vol_get_info(struct volume *v, struct vol_info *ret);
+
+struct vol_stats {
+    uint64_t cipher_ns, bytes_enciphered, bytes_deciphered;
+    uint64_t pool_batches, pool_pieces, pool_pieces_worker;
+    unsigned waiting_for_space;
+};
+void vol_get_stats(struct volume *v, struct vol_stats *ret);
+/* "poison", "space", "align", ...: the layers from the top down; returns how many, at most max. */
+unsigned vol_layers(struct volume *v, const char **names, unsigned max);
+
+/* Requests that wait for room on the host fail now (and go on failing): the volume is going away. */
+void vol_give_up_waiting(struct volume *v);
+
+struct vol_create {
+    const char *container;
+    uint64_t size; /* bytes of the disk, rounded up to a whole sector; 0: all of a block device */
+    const char *format;
+    bool sparse, force;
+    struct key_create header; /* size and discard are filled in here */
+    struct credential_source credential;
+};
+/* Make a container: everything is checked, then asked, then written; an existing file gives way only
+ * with force and only when the new one is complete. -EEXIST, -EBUSY (holder as above), -EINVAL. */
+int vol_create(const struct vol_create *spec, pid_t *holder, struct report *rep);
