@@ -7,22 +7,25 @@
 #include "fuse/serve.h"
 #include "volume/volume.h"
 
+struct conf_text;
 struct conf_mount {
     struct vol_spec vol;
     struct serve_spec serve;
-    char *words; /* owned: what the pointers above point into */
+    struct conf_text *texts; /* owned: what the pointers above point into */
 };
 void conf_mount_init(struct conf_mount *m);
 void conf_mount_done(struct conf_mount *m);
 
-/* Apply "word,word=value,..." ("\," is a comma inside a value), later words win. Words that only
- * mount(8) and fstab understand are ignored (defaults auto noauto nofail _netdev user nouser users
- * owner group x-*, rw, and the flags nosuid nodev that are on anyway). -EINVAL: which word, and what
- * is allowed. May be called several times on one struct. */
+/* Apply "word,word=value,..." ("\," is a comma inside a value). May be called several times on one
+ * struct: later words win, keyfile= adds; words that contradict each other within one list are
+ * refused. Words that only mount(8) and fstab understand are ignored (defaults auto noauto nofail
+ * _netdev user nouser users owner group x-*, rw, and the flags nosuid nodev noexec that change
+ * nothing here). -EINVAL: which word, and what is allowed; words before it have been applied. */
 int conf_options_apply(struct conf_mount *m, const char *words, struct report *rep);
 
-/* All words with one line of help each, for --help: name, value's form or NULL, help. */
+/* The words in the table's order, for --help: name, the value's form or NULL, one line of help.
+ * NULL after the last. */
 struct conf_word_help {
     const char *name, *value, *help;
 };
-const struct conf_word_help *conf_options_help(unsigned *n);
+const struct conf_word_help *conf_options_help(unsigned i);

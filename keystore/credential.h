@@ -23,6 +23,7 @@ struct credential_source {
 
 struct credential {
     bool has_passphrase;
+    bool typed; /* the passphrase came from the terminal: asking again may help */
     struct secret passphrase;
     struct secret keyfiles; /* the bytes of all key files in order; len 0 when there are none */
     unsigned n_keyfiles;

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/credential_options.h"
+
+/* Contradictions are found here, where the words are still options that the user typed; what is in
+ * the files, and whether they can be read, is credential_read()'s. */
+
+#include "base/size.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static int set_passphrase(const struct command *c, const char **to, const char *other,
+                          const char *arg, const char *prefix)
+{
+    if (arg[0] == '\0')
+        return cmd_usage(c, "--%spassphrase-file and -command need a value", prefix);
+    if (other != NULL)
+        return cmd_usage(c, "--%spassphrase-file and --%spassphrase-command exclude each other",
+                         prefix, prefix);
+    *to = arg;
+    return 1;
+}
+
+static int add_keyfile(const struct command *c, struct credential_source *src, const char *arg)
+{
+    if (arg[0] == '\0')
+        return cmd_usage(c, "the name of a key file is empty");
+    if (src->n_keyfiles == CREDENTIAL_KEYFILES)
+        return cmd_usage(c, "more than %u key files", CREDENTIAL_KEYFILES);
+    src->keyfiles[src->n_keyfiles++] = arg;
+    return 1;
+}
+
+int cmd_credential_option(const struct command *c, int opt, const char *arg,
+                          struct credential_source *src, struct credential_source *new_src)
+{
+    switch (opt) {
+    case CMD_OPT_PASSPHRASE_FILE:
+        return set_passphrase(c, &src->passphrase_file, src->passphrase_command, arg, "");
+    case CMD_OPT_PASSPHRASE_COMMAND:
+        return set_passphrase(c, &src->passphrase_command, src->passphrase_file, arg, "");
+    case CMD_OPT_KEYFILE:
+        return add_keyfile(c, src, arg);
+    case CMD_OPT_NEW_PASSPHRASE_FILE:
+        return set_passphrase(c, &new_src->passphrase_file, new_src->passphrase_command, arg,
+                              "new-");
+    case CMD_OPT_NEW_PASSPHRASE_COMMAND:
+        return set_passphrase(c, &new_src->passphrase_command, new_src->passphrase_file, arg,
+                              "new-");
+    case CMD_OPT_NEW_KEYFILE:
+        return add_keyfile(c, new_src, arg);
+    default:
+        return 0;
+    }
+}
+
+static int set_count(const struct command *c, uint32_t *to, const char *arg, const char *option)
+{
+    char *end;
+    unsigned long v;
+
+    errno = 0;
+    v = strtoul(arg, &end, 10);
+    if (arg[0] < '0' || arg[0] > '9' || *end != '\0' || errno != 0 || v == 0 || v > UINT32_MAX)
+        return cmd_usage(c, "%s takes a positive number, not \"%s\"", option, arg);
+    *to = (uint32_t)v;
+    return 1;
+}
+
+int cmd_kdf_option(const struct command *c, int opt, const char *arg, struct kdf_request *kdf)
+{
+    int r;
+
+    switch (opt) {
+    case CMD_OPT_KDF_MEMORY:
+        if (size_parse(&kdf->memory, arg) < 0 || kdf->memory == 0)
+            return cmd_usage(c, "--kdf-memory takes a size like 256M, not \"%s\"", arg);
+        return 1;
+    case CMD_OPT_KDF_TIME:
+        r = set_count(c, &kdf->time_ms, arg, "--kdf-time");
+        break;
+    case CMD_OPT_KDF_ITERATIONS:
+        r = set_count(c, &kdf->iterations, arg, "--kdf-iterations");
+        break;
+    default:
+        return 0;
+    }
+    if (r > 0 && kdf->time_ms != 0 && kdf->iterations != 0)
+        return cmd_usage(c, "--kdf-time and --kdf-iterations exclude each other");
+    return r;
+}

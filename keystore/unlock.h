@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/* From a path and a source of credentials to a volume key: what opening a volume and changing its
+ * key slots have in common. */
+
+#include "base/report.h"
+#include "block/blk.h"
+#include "block/file.h"
+#include "keystore/credential.h"
+#include "keystore/format.h"
+
+#include <sys/types.h>
+
+/* A container whose header was read and checked, not yet unlocked. All members are owned; who needs
+ * one for longer takes it with TAKE(). The store borrows blk. */
+struct key_container {
+    struct blk *blk; /* the file: the bottom of a stack */
+    const struct key_format *format;
+    struct key_store *store;
+};
+
+/* Open the file, find its format, read its header. Errors as blk_file_open (also for -EBUSY and
+ * *holder), key_recognise and the format's open. */
+int key_container_open(struct key_container *ret, const struct blk_file_spec *spec, pid_t *holder,
+                       struct report *rep);
+/* Close the header and the file. Fine on a zeroed struct. */
+void key_container_done(struct key_container *c);
+#define AUTO_KEY_CONTAINER __attribute__((cleanup(key_container_done)))
+
+#define KEY_TRIES 3
+
+/* Read the credential that src names and unlock c with it. A passphrase that was typed may be wrong
+ * KEY_TRIES times before that is the answer. A container or a slot that nothing can open is refused
+ * before anybody is asked. Errors as credential_read and the format's unlock. */
+int key_unlock_with(struct key_container *c, const struct credential_source *src, int slot,
+                    struct key_volume *ret, struct report *rep);
