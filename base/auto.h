@@ -2,7 +2,8 @@
 #pragma once
 
 /* Release by scope. A local declared with one of these is released when its scope ends, in reverse
- * order of declaration; TAKE() hands it out and leaves NULL behind. Declare with an initial value. */
+ * order of declaration; TAKE() hands it out and leaves NULL behind. Declare with an initial value.
+ */
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -52,5 +53,5 @@ static inline void auto_unlock(pthread_mutex_t **m)
 #define AUTO_CAT(a, b) AUTO_CAT2(a, b)
 /* Hold a mutex until the end of the scope. */
 #define HOLD(m)                                                                                    \
-    pthread_mutex_t *AUTO_CAT(held_, __LINE__)                                                     \
-        __attribute__((cleanup(auto_unlock), unused)) = auto_lock(m)
+    pthread_mutex_t *AUTO_CAT(held_, __LINE__) __attribute__((cleanup(auto_unlock), unused)) =     \
+        auto_lock(m)

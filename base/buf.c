@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/buf.h"
 
-/* A stack under one mutex. Buffers are large (tens of KiB), so the lock is short beside the work done
- * in one; the last one used is the next one out, while it is still in a cache. */
+/* A stack under one mutex. Buffers are large (tens of KiB), so the lock is short beside the work
+ * done in one; the last one used is the next one out, while it is still in a cache. */
 
 #include "base/auto.h"
 #include "base/secret.h"

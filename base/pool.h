@@ -24,9 +24,9 @@ int pool_run(struct pool *p, pool_fn *fn, void *arg, unsigned n_pieces);
 unsigned pool_cpus(void);
 /* Workers running and sleeping, for the counters. */
 struct pool_stats {
-    unsigned n_threads;       /* as opened, the caller included */
-    unsigned long long n_batches;     /* handed to workers */
-    unsigned long long n_pieces;      /* run by anyone in those */
+    unsigned n_threads;                 /* as opened, the caller included */
+    unsigned long long n_batches;       /* handed to workers */
+    unsigned long long n_pieces;        /* run by anyone in those */
     unsigned long long n_pieces_worker; /* of these, by a worker */
 };
 void pool_get_stats(struct pool *p, struct pool_stats *ret);

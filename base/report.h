@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-/* Where words about what happened go. Who finds the reason says it once, here; everyone above passes
- * the negative errno on in silence. A NULL report swallows the words (a probe wants that).
+/* Where words about what happened go. Who finds the reason says it once, here; everyone above
+ * passes the negative errno on in silence. A NULL report swallows the words (a probe wants that).
  *
  * A line is at most REPORT_LINE bytes; control characters in it are shown as \xNN, so that labels
  * and names from a container cannot play with a terminal. Sinks may be called from any thread. */
@@ -16,7 +16,7 @@ enum report_level { REPORT_INFO, REPORT_WARN, REPORT_ERROR };
 struct report {
     /* text has no newline, no program name, and is already escaped. */
     void (*say)(struct report *rep, enum report_level level, const char *text);
-    const char *what;  /* "mount": errors read "mount failed for WHICH: text"; NULL: the bare text */
+    const char *what; /* "mount": errors read "mount failed for WHICH: text"; NULL: the bare text */
     const char *which; /* the container, name or file the user gave; borrowed, may be NULL */
     int silent_infos;  /* drop REPORT_INFO */
 };

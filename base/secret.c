@@ -81,9 +81,9 @@ static bool may_lock_anything(void)
 }
 
 /* sodium_malloc hides a failed mlock, and OpenSSL keeps key schedules on the ordinary heap, so the
- * whole process is locked; where that is not allowed the user hears it once. A finite limit is never
- * used for this, even when today's memory fits: tomorrow's thread stack would not, and its mmap
- * would fail. MCL_ONFAULT: only what is touched becomes resident. */
+ * whole process is locked; where that is not allowed the user hears it once. A finite limit is
+ * never used for this, even when today's memory fits: tomorrow's thread stack would not, and its
+ * mmap would fail. MCL_ONFAULT: only what is touched becomes resident. */
 void secret_lock_memory(struct report *rep)
 {
     struct rlimit limit = {0, 0};

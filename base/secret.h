@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-/* Memory for passphrases and keys: guard pages around it, locked where the limit allows, left out of
- * core dumps, wiped when released (libsodium's sodium_malloc). */
+/* Memory for passphrases and keys: guard pages around it, locked where the limit allows, left out
+ * of core dumps, wiped when released (libsodium's sodium_malloc). */
 
 #include "base/report.h"
 
@@ -33,6 +33,6 @@ void secret_random(void *p, size_t len);
 /* Once at the start of main, before the first secret: starts libsodium, turns core dumps and ptrace
  * off. -ENOSYS when the library cannot start. */
 int secret_start(struct report *rep);
-/* Lock all of this process's memory, present and future, as far as the limit allows; a limit that is
- * too low is a warning that names it and how to raise it. */
+/* Lock all of this process's memory, present and future, as far as the limit allows; a limit that
+ * is too low is a warning that names it and how to raise it. */
 void secret_lock_memory(struct report *rep);

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Proves base/pool.c: every piece runs exactly once whoever runs it, errors come out by piece
+ * number, many callers share a pool. */
+
+#include "lib/test.h"
+
+#include "base/pool.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define N_PIECES 64
+
+struct counted {
+    atomic_uint ran[N_PIECES];
+    unsigned fail_at, fail_at_too; /* UINT32_MAX: none */
+    unsigned sleep_us;
+    atomic_uint at_once, most_at_once;
+};
+
+static int count_piece(void *arg, unsigned piece)
+{
+    struct counted *c = arg;
+    unsigned now = atomic_fetch_add(&c->at_once, 1) + 1;
+    unsigned most = atomic_load(&c->most_at_once);
+
+    while (now > most && !atomic_compare_exchange_weak(&c->most_at_once, &most, now))
+        ;
+    if (c->sleep_us > 0)
+        usleep(c->sleep_us);
+    atomic_fetch_add(&c->ran[piece], 1);
+    atomic_fetch_sub(&c->at_once, 1);
+    if (piece == c->fail_at)
+        return -EIO;
+    return piece == c->fail_at_too ? -ENOSPC : 0;
+}
+
+static void counted_init(struct counted *c)
+{
+    *c = (struct counted){.fail_at = UINT32_MAX, .fail_at_too = UINT32_MAX};
+}
+
+static void every_piece_runs_once(void **state)
+{
+    (void)state;
+    for (unsigned threads = 1; threads <= 5; threads++) {
+        struct pool *p = NULL;
+
+        assert_int_equal(pool_open(&p, threads, NULL), 0);
+        for (unsigned n = 0; n <= N_PIECES; n++) {
+            struct counted c;
+
+            counted_init(&c);
+            assert_int_equal(pool_run(p, count_piece, &c, n), 0);
+            for (unsigned i = 0; i < N_PIECES; i++)
+                assert_int_equal(atomic_load(&c.ran[i]), i < n ? 1 : 0);
+        }
+        pool_close(p);
+    }
+}
+
+static void workers_and_the_caller_work_at_once(void **state)
+{
+    struct pool *p = NULL;
+    struct counted c;
+    struct pool_stats stats;
+
+    (void)state;
+    counted_init(&c);
+    c.sleep_us = 20000;
+    assert_int_equal(pool_open(&p, 4, NULL), 0);
+    assert_int_equal(pool_run(p, count_piece, &c, 16), 0);
+    assert_int_equal(atomic_load(&c.most_at_once), 4);
+    pool_get_stats(p, &stats);
+    assert_int_equal(stats.n_threads, 4);
+    assert_int_equal(stats.n_batches, 1);
+    assert_int_equal(stats.n_pieces, 16);
+    assert_true(stats.n_pieces_worker > 0 && stats.n_pieces_worker < 16);
+    pool_close(p);
+}
+
+static void the_error_of_the_first_failed_piece_comes_out(void **state)
+{
+    struct pool *p = NULL;
+
+    (void)state;
+    assert_int_equal(pool_open(&p, 3, NULL), 0);
+    for (unsigned round = 0; round < 200; round++) {
+        struct counted c;
+
+        counted_init(&c);
+        c.fail_at = 2;
+        c.fail_at_too = 3;
+        assert_int_equal(pool_run(p, count_piece, &c, N_PIECES), -EIO);
+        assert_int_equal(atomic_load(&c.ran[0]), 1);
+    }
+    pool_close(p);
+}
+
+static void pieces_after_a_failure_are_left_out(void **state)
+{
+    struct counted c;
+
+    (void)state;
+    counted_init(&c);
+    c.fail_at = 5;
+    assert_int_equal(pool_run(NULL, count_piece, &c, N_PIECES), -EIO);
+    assert_int_equal(atomic_load(&c.ran[5]), 1);
+    assert_int_equal(atomic_load(&c.ran[6]), 0);
+}
+
+/* Returns NULL when all went well. */
+static void *many_batches(void *arg)
+{
+    static char failed[] = "a batch failed", not_once[] = "a piece did not run once";
+
+    for (unsigned round = 0; round < 300; round++) {
+        struct counted c;
+
+        counted_init(&c);
+        if (pool_run(arg, count_piece, &c, 2 + round % 20) != 0)
+            return failed;
+        for (unsigned i = 0; i < 2 + round % 20; i++)
+            if (atomic_load(&c.ran[i]) != 1)
+                return not_once;
+    }
+    return NULL;
+}
+
+static void callers_share_a_pool(void **state)
+{
+    struct pool *p = NULL;
+    pthread_t callers[8];
+
+    (void)state;
+    assert_int_equal(pool_open(&p, 3, NULL), 0);
+    for (unsigned i = 0; i < 8; i++)
+        assert_int_equal(pthread_create(&callers[i], NULL, many_batches, p), 0);
+    for (unsigned i = 0; i < 8; i++) {
+        void *said;
+
+        assert_int_equal(pthread_join(callers[i], &said), 0);
+        assert_null(said);
+    }
+    pool_close(p);
+}
+
+static void there_is_at_least_one_cpu(void **state)
+{
+    (void)state;
+    assert_true(pool_cpus() >= 1);
+    assert_true(pool_cpus() <= (unsigned)sysconf(_SC_NPROCESSORS_CONF));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_piece_runs_once),
+        cmocka_unit_test(workers_and_the_caller_work_at_once),
+        cmocka_unit_test(the_error_of_the_first_failed_piece_comes_out),
+        cmocka_unit_test(pieces_after_a_failure_are_left_out),
+        cmocka_unit_test(callers_share_a_pool),
+        cmocka_unit_test(there_is_at_least_one_cpu),
+    };
+
+    return cmocka_run_group_tests_name("pool", tests, NULL, NULL);
+}
