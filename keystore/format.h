@@ -17,6 +17,7 @@
 
 #define KEY_SLOT_ANY (-1)
 #define KEY_LABEL_MAX 48
+#define KEY_SLOTS_MAX 32 /* in any format */
 
 /* What an unlocked container is: all that the stack needs, nothing that it must not see. */
 struct key_volume {

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "keystore/unlock.h"
+
+/* The order is the point: file, format, header, and only then a question to the user; nobody types
+ * a passphrase to learn that the file is not a container. */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+int key_container_open(struct key_container *ret, const struct blk_file_spec *spec, pid_t *holder,
+                       struct report *rep)
+{
+    AUTO_KEY_CONTAINER struct key_container c = {0};
+    int r;
+
+    r = blk_file_open(&c.blk, spec, holder, rep);
+    if (r == 0)
+        r = key_recognise(&c.format, c.blk, rep);
+    if (r == 0)
+        r = c.format->open(&c.store, c.blk, rep);
+    if (r < 0)
+        return r;
+    *ret = c;
+    c = (struct key_container){0};
+    return 0;
+}
+
+void key_container_done(struct key_container *c)
+{
+    if (c->store != NULL)
+        c->format->close(c->store);
+    blk_close(c->blk);
+    *c = (struct key_container){0};
+}
+
+/* Holds the error back until it is known whether the user gets another try. */
+struct held {
+    struct report rep;
+    struct report *to;
+    char error[REPORT_LINE];
+};
+
+static void held_say(struct report *rep, enum report_level level, const char *text)
+{
+    struct held *h = container_of(rep, struct held, rep);
+
+    if (level == REPORT_ERROR)
+        snprintf(h->error, sizeof(h->error), "%s", text);
+    else
+        h->to->say(h->to, level, text);
+}
+
+static void held_init(struct held *h, struct report *to)
+{
+    memset(h, 0, sizeof(*h));
+    h->to = to;
+    if (to != NULL) {
+        h->rep = *to;
+        h->rep.say = held_say;
+    }
+}
+
+static void held_release(struct held *h)
+{
+    if (h->error[0] != '\0')
+        h->to->say(h->to, REPORT_ERROR, h->error);
+}
+
+/* Is there anything that a credential could open? */
+static int check_slots(struct key_container *c, int slot, struct report *rep)
+{
+    struct key_slot_info used[KEY_SLOTS_MAX];
+    int n;
+
+    if (c->format->slots == NULL)
+        return 0;
+    n = c->format->slots(c->store, used, KEY_SLOTS_MAX, rep);
+    if (n < 0)
+        return n;
+    if (n == 0)
+        return report_error(rep, EKEYREJECTED, "no key slot is in use: the container was erased");
+    for (int i = 0; i < n; i++)
+        if (slot == KEY_SLOT_ANY || used[i].index == (unsigned)slot)
+            return 0;
+    return report_error(rep, EKEYREJECTED, "key slot %d is empty", slot);
+}
+
+/* -EAGAIN: the passphrase was wrong, and typing it again may help; that has been said. */
+static int unlock_once(struct key_container *c, const struct credential_source *src, int slot,
+                       bool last, struct key_volume *ret, struct report *rep)
+{
+    AUTO_CREDENTIAL struct credential cred = {0};
+    struct held held;
+    int r;
+
+    held_init(&held, rep);
+    r = credential_read(&cred, src, rep);
+    if (r < 0)
+        return r;
+    r = c->format->unlock(c->store, &cred, slot, ret, rep != NULL ? &held.rep : NULL);
+    if (r == -EKEYREJECTED && cred.typed && !last) {
+        report_warn(rep, "no key slot opens with this passphrase, try again");
+        return -EAGAIN;
+    }
+    held_release(&held);
+    return r;
+}
+
+int key_unlock_with(struct key_container *c, const struct credential_source *src, int slot,
+                    struct key_volume *ret, struct report *rep)
+{
+    int r = check_slots(c, slot, rep);
+
+    if (r < 0)
+        return r;
+    r = -EAGAIN;
+    for (unsigned n = 1; r == -EAGAIN; n++)
+        r = unlock_once(c, src, slot, n == KEY_TRIES, ret, rep);
+    return r;
+}
