@@ -28,6 +28,8 @@ enum { CMD_OPT_HELP = 256, CMD_OPT_VERBOSE, CMD_OPT_OWN };
 int cmd_help(const struct command *c);
 /* One line to stderr about wrong words, and where to read more. Returns -EINVAL. */
 int cmd_usage(const struct command *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same when getopt_long() (opterr 0, an option string that begins with ":") answered '?' or ':'. */
+int cmd_option_error(const struct command *c, int opt, char **argv);
 
 /* The exit status (README, "Exit status") for the 0 or -errno that a command returned. */
 int exit_status(int r);

@@ -33,6 +33,20 @@ int cmd_usage(const struct command *c, const char *fmt, ...)
     return report_error(&rep, EINVAL, "%s: %s (see \"hushvol %s --help\")", c->name, text, c->name);
 }
 
+/* The offending word is the last that getopt looked at; a short option may hide within one. */
+int cmd_option_error(const struct command *c, int opt, char **argv)
+{
+    const char *word = argv[optind - 1];
+
+    if (opt == ':')
+        return cmd_usage(c, "option %s needs a value", word);
+    if (optopt > 0 && optopt < 256 && strncmp(word, "--", 2) != 0)
+        return cmd_usage(c, "no option -%c", optopt);
+    if (optopt > 0)
+        return cmd_usage(c, "option %s takes no value", word);
+    return cmd_usage(c, "no option %s, or not enough of its name", word);
+}
+
 static void print_help(void)
 {
     printf("Usage: hushvol COMMAND [OPTION...] [ARGUMENT...]\n\n"
@@ -62,6 +76,6 @@ int main(int argc, char **argv)
     for (const struct command *const *c = commands; *c != NULL; c++)
         if (strcmp((*c)->name, argv[1]) == 0)
             return exit_status((*c)->run(argc - 1, argv + 1));
-    return exit_status(report_error(&rep, EINVAL, "no command \"%s\" (see \"hushvol --help\")",
-                                    argv[1]));
+    return exit_status(
+        report_error(&rep, EINVAL, "no command \"%s\" (see \"hushvol --help\")", argv[1]));
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-/* A volume: a container that was opened and unlocked, as a stack whose top is the disk. What commands
- * and the FUSE front use. */
+/* A volume: a container that was opened and unlocked, as a stack whose top is the disk. What
+ * commands and the FUSE front use. */
 
+#include "base/progress.h"
 #include "base/report.h"
 #include "block/blk.h"
 #include "block/file.h"
@@ -66,7 +67,8 @@ void vol_get_stats(struct volume *v, struct vol_stats *ret);
 /* "poison", "space", "align", ...: the layers from the top down; returns how many, at most max. */
 unsigned vol_layers(struct volume *v, const char **names, unsigned max);
 
-/* Requests that wait for room on the host fail now (and go on failing): the volume is going away. */
+/* Requests that wait for room on the host fail now (and go on failing): the volume is going away.
+ */
 void vol_give_up_waiting(struct volume *v);
 
 struct vol_create {
@@ -76,7 +78,10 @@ struct vol_create {
     bool sparse, force;
     struct key_create header; /* size and discard are filled in here */
     struct credential_source credential;
+    struct progress
+        *progress; /* asked while zeros are written and before the commit; may be NULL */
 };
-/* Make a container: everything is checked, then asked, then written; an existing file gives way only
- * with force and only when the new one is complete. -EEXIST, -EBUSY (holder as above), -EINVAL. */
+/* Make a container: everything is checked, then asked, then written; an existing file gives way
+ * only with force and only when the new one is complete. -EEXIST, -EBUSY (holder as above),
+ * -EINVAL, -EINTR when progress says so: nothing is left then. */
 int vol_create(const struct vol_create *spec, pid_t *holder, struct report *rep);
