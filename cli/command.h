@@ -6,6 +6,7 @@
 #include "base/report.h"
 
 #include <getopt.h>
+#include <sys/types.h>
 
 struct command {
     const char *name;    /* "create"; a family ("key add") parses its own second word */
@@ -21,15 +22,22 @@ extern const struct command cmd_create, cmd_mount, cmd_umount, cmd_attach, cmd_d
 
 /* Options that every sub-command has; put CMD_COMMON_OPTIONS first in the long option table. */
 enum { CMD_OPT_HELP = 256, CMD_OPT_VERBOSE, CMD_OPT_OWN };
+/* clang-format off */
 #define CMD_COMMON_OPTIONS                                                                         \
     {"help", no_argument, NULL, CMD_OPT_HELP}, {"verbose", no_argument, NULL, 'v'}
+/* clang-format on */
 
 /* Print c's usage to stdout (--help); returns 0. */
 int cmd_help(const struct command *c);
 /* One line to stderr about wrong words, and where to read more. Returns -EINVAL. */
 int cmd_usage(const struct command *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The same when getopt_long() (opterr 0, an option string that begins with ":") answered '?' or ':'. */
+/* The same when getopt_long() answered '?' or ':' (opterr is 0, the option string begins with ":").
+ */
 int cmd_option_error(const struct command *c, int opt, char **argv);
+
+/* Say who holds the lock of a container: the mount in a runtime folder, or process holder when the
+ * kernel knew it (not 0). Returns -EBUSY. */
+int cmd_busy(const char *container, pid_t holder, struct report *rep);
 
 /* The exit status (README, "Exit status") for the 0 or -errno that a command returned. */
 int exit_status(int r);
