@@ -6,6 +6,7 @@
  */
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -21,10 +21,11 @@ struct blk_file_spec {
 };
 
 /* Open the regular file or block device at spec->path as the bottom of a stack. Holds an OFD lock
- * on it (and O_EXCL on a device opened for writing) until closed. Never follows with a size that is
+ * on it (and O_EXCL on a device opened for writing) until closed. Never goes on with a size that is
  * not there: size is fstat's or BLKGETSIZE64's at this moment. granule is 1, with O_DIRECT what the
- * device needs.
- * -ENOENT; -EACCES, -EPERM, -EROFS as the kernel says; -EINVAL not a file or device;
+ * device needs; memory of any alignment will do.
+ * -ENOENT; -EACCES, -EPERM, -EROFS as the kernel says; -EINVAL not a file or device; -EOPNOTSUPP
+ * O_DIRECT was asked for and is not possible;
  * -EBUSY locked: no words are said and *holder (if not NULL) is the pid of the holder where the
  * kernel knows it, else 0, so that the caller can name the mount. */
 int blk_file_open(struct blk **ret, const struct blk_file_spec *spec, pid_t *holder,
@@ -44,10 +45,11 @@ struct blk_file_create {
  * something (any byte of its first or last MiB is not zero). With replace an existing regular file
  * stays untouched until blk_file_commit(): the new one grows beside it, under another name.
  * blk_close() without commit removes the new file. -ENOSPC before anything is promised; -EINTR when
- * progress says so. */
+ * progress says so (no words); -EINVAL something else than a file or device is there; -EBUSY (no
+ * words) what is there is in use. granule is 1. */
 int blk_file_create(struct blk **ret, const struct blk_file_create *spec, struct report *rep);
 /* The new file is complete: make it durable and give it its name. b is what blk_file_create made.
- */
+ * -EEXIST somebody else took the name meanwhile. */
 int blk_file_commit(struct blk *b, struct report *rep);
 
 /* The descriptor, for fstat and for the messages of open; b is a file layer. */

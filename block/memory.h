@@ -4,7 +4,8 @@
 #include "block/blk.h"
 
 /* size zero bytes in memory, any granule; tests and benchmarks put stacks on it. Reads and writes
- * are memcpy, so overlapping ones at once tear as a page cache may. -ENOMEM. */
+ * are memcpy, so overlapping ones at once tear as a page cache may. -ENOMEM; -EINVAL a granule that
+ * is no power of two, or a size that is not a multiple of it. */
 int blk_memory_open(struct blk **ret, uint64_t size, uint32_t granule);
 
 /* The bytes themselves (b's own, valid until it is closed). */

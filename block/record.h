@@ -3,8 +3,8 @@
 
 #include "block/blk.h"
 
-/* A layer that passes everything on and keeps a log of what changed the device below, so that a test
- * can build what a crash at any point may have left. */
+/* A layer that passes everything on and keeps a log of what changed the device below, so that a
+ * test can build what a crash at any point may have left. */
 enum blk_record_op { BLK_RECORD_WRITE, BLK_RECORD_ZERO, BLK_RECORD_FLUSH };
 
 struct blk_record_entry {
@@ -19,8 +19,8 @@ int blk_record_open(struct blk **ret, struct blk *below);
  * requests are running. */
 const struct blk_record_entry *blk_record_log(struct blk *b, size_t *n_entries);
 /* The device as a crash may leave it: entries before the last flush at or before n_entries are all
- * there; of those after it up to n_entries, each 4096-byte piece is there or not by the next bit of a
- * random sequence from seed (density 0..256 of them are; 256: all of them, the plain prefix).
+ * there; of those after it up to n_entries, each 4096-byte piece is there or not by the next bit of
+ * a random sequence from seed (density 0..256 of them are; 256: all of them, the plain prefix).
  * image holds size bytes. */
 void blk_record_replay(struct blk *b, unsigned char *image, size_t n_entries, uint64_t seed,
                        unsigned density);
