@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-/* The sector engine as the assembly of a stack sees it. Layers here turn whole granules of plaintext
- * into ciphertext below; none knows a header. */
+/* The sector engine as the assembly of a stack sees it. Layers here turn whole granules of
+ * plaintext into ciphertext below; none knows a header. */
 
 #include "base/pool.h"
 #include "base/report.h"
@@ -29,8 +29,9 @@ struct sector_spec {
     bool zero_pieces;     /* a 512-byte piece of ciphertext that is all zero reads as zeros */
     bool discard;         /* discard punches below, else it writes zeroes */
     struct chunk_rule keys;
-    struct pool *pool; /* borrowed: outlives the layer; NULL: one thread */
-    unsigned n_threads; /* that may call at once, the pool's included: sizes buffers and contexts */
+    struct pool *pool;  /* borrowed: outlives the layer; NULL: one thread */
+    unsigned n_lanes;   /* threads that may cipher at once */
+    unsigned n_callers; /* that may be inside at once, the pool's threads included: sizes buffers */
 };
 
 struct sector_stats {
@@ -39,7 +40,8 @@ struct sector_stats {
 };
 
 /* The plain, length-preserving layer over below; owns below if it succeeds. Granule: 512 bytes, or
- * what below needs if that is more. -EINVAL a geometry that does not fit below (says what), -ENOMEM. */
+ * what below needs if that is more. -EINVAL a geometry that does not fit below (says what),
+ * -ENOMEM. */
 int sector_plain_open(struct blk **ret, struct blk *below, const struct sector_spec *spec,
                       struct report *rep);
 /* Counters of a plain layer. */

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "crypto/chunkkey.h"
+
+/* A direct-mapped cache: 256 chunks of 4 GiB are a terabyte without one derivation twice. It is
+ * asked only when a thread's own contexts (engine.c) do not have the key, so one mutex serves. */
+
+#include "base/auto.h"
+#include "base/bytes.h"
+#include "base/hkdf.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define CACHED 256 /* chunks, a power of two */
+#define NO_CHUNK UINT64_MAX
+
+struct chunk_keys {
+    pthread_mutex_t lock;
+    struct chunk_rule rule;
+    struct secret prk;
+    uint32_t key_len;
+    uint64_t chunk[CACHED];
+    struct secret keys; /* CACHED of CHUNK_KEY_MAX bytes */
+};
+
+int chunk_keys_open(struct chunk_keys **ret, const struct chunk_rule *rule, uint32_t key_len)
+{
+    struct chunk_keys *k;
+
+    if (rule->prk == NULL || rule->prk->len != HKDF_PRK || key_len > CHUNK_KEY_MAX ||
+        rule->head_len > sizeof(rule->head) || rule->tail_len > sizeof(rule->tail))
+        return -EINVAL;
+    k = calloc(1, sizeof(*k));
+    if (k == NULL)
+        return -ENOMEM;
+    pthread_mutex_init(&k->lock, NULL);
+    k->rule = *rule;
+    k->key_len = key_len;
+    for (unsigned i = 0; i < CACHED; i++)
+        k->chunk[i] = NO_CHUNK;
+    if (secret_copy(&k->prk, rule->prk->bytes, rule->prk->len) < 0 ||
+        secret_make(&k->keys, CACHED * CHUNK_KEY_MAX) < 0) {
+        chunk_keys_close(k);
+        return -ENOMEM;
+    }
+    k->rule.prk = &k->prk;
+    *ret = k;
+    return 0;
+}
+
+void chunk_keys_close(struct chunk_keys *k)
+{
+    if (k == NULL)
+        return;
+    secret_done(&k->keys);
+    secret_done(&k->prk);
+    pthread_mutex_destroy(&k->lock);
+    free(k);
+}
+
+/* docs/format.md 5.1: label || LE64(chunk) || SHA256(parameters) */
+static int derive(const struct chunk_rule *rule, uint64_t chunk, unsigned char *key, uint32_t len)
+{
+    unsigned char info[sizeof(rule->head) + 8 + sizeof(rule->tail)];
+
+    memcpy(info, rule->head, rule->head_len);
+    bytes_put_le64(info + rule->head_len, chunk);
+    memcpy(info + rule->head_len + 8, rule->tail, rule->tail_len);
+    return hkdf_expand(key, len, rule->prk->bytes, info, rule->head_len + 8 + rule->tail_len);
+}
+
+int chunk_keys_get(struct chunk_keys *k, uint64_t chunk, unsigned char *key)
+{
+    HOLD(&k->lock);
+    unsigned at = (unsigned)(chunk % CACHED);
+    unsigned char *cached = k->keys.bytes + at * CHUNK_KEY_MAX;
+
+    if (k->chunk[at] != chunk) {
+        int r = derive(&k->rule, chunk, cached, k->key_len);
+
+        k->chunk[at] = r < 0 ? NO_CHUNK : chunk;
+        if (r < 0)
+            return r;
+    }
+    memcpy(key, cached, k->key_len);
+    return 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "crypto/sector.h"
+
+/* Enciphers and deciphers runs of sectors of one volume, in whichever thread calls. The tweak of a
+ * sector is its number from the start of the plaintext, 64-bit little-endian, zero-extended to 16
+ * bytes (docs/format.md 9; "plain64" elsewhere). */
+struct sector_engine;
+
+/* The part of XTS that can be asked for: whole pieces of this many bytes. */
+#define SECTOR_PIECE 512
+
+struct sector_engine_spec {
+    const struct cipher *cipher;
+    uint32_t sector_size;
+    const struct chunk_rule *keys; /* not looked at for a cipher without a key */
+    unsigned n_lanes;              /* threads that may cipher at once; more wait */
+};
+
+/* -ENOMEM; -EINVAL a sector size the cipher does not do; -ENOSYS when the library has no such
+ * cipher. */
+int sector_engine_open(struct sector_engine **ret, const struct sector_engine_spec *spec,
+                       struct report *rep);
+/* Wipes all keys. Nobody may be inside. NULL is fine. */
+void sector_engine_close(struct sector_engine *e);
+
+/* out and in: len bytes of the volume from off, multiples of SECTOR_PIECE; out may be in. Nothing
+ * of in is kept. -EIO the library failed; -EKEYREJECTED a derived XTS key has equal halves. */
+int sector_encrypt(struct sector_engine *e, unsigned char *out, const unsigned char *in, size_t len,
+                   uint64_t off);
+int sector_decrypt(struct sector_engine *e, unsigned char *out, const unsigned char *in, size_t len,
+                   uint64_t off);
+/* The same, but a piece of ciphertext that is all zero becomes zeros (docs/format.md 0). */
+int sector_decrypt_zeros(struct sector_engine *e, unsigned char *out, const unsigned char *in,
+                         size_t len, uint64_t off);
+
+void sector_engine_stats(struct sector_engine *e, struct sector_stats *ret);
