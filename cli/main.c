@@ -6,11 +6,14 @@
 #include "cli/command.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 static const struct command *const commands[] = {
+    &cmd_create,
     NULL,
 };
 
@@ -56,26 +59,76 @@ static void print_help(void)
     printf("\n\"hushvol COMMAND --help\" explains a command.\n");
 }
 
+static const struct command *find_command(const char *name)
+{
+    for (const struct command *const *c = commands; *c != NULL; c++)
+        if (strcmp((*c)->name, name) == 0)
+            return *c;
+    return NULL;
+}
+
+static bool is_one_of(const char *word, const char *a, const char *b)
+{
+    return strcmp(word, a) == 0 || strcmp(word, b) == 0;
+}
+
+static int run(int argc, char **argv, struct report *rep)
+{
+    const struct command *c;
+    bool help;
+
+    if (argc < 2) {
+        print_help();
+        return -EINVAL;
+    }
+    if (is_one_of(argv[1], "--version", "version")) {
+        printf("hushvol %s\n", HUSHVOL_VERSION);
+        return 0;
+    }
+    help = is_one_of(argv[1], "--help", "-h") || strcmp(argv[1], "help") == 0;
+    if (help && argc < 3) {
+        print_help();
+        return 0;
+    }
+    c = find_command(argv[help ? 2 : 1]);
+    if (c == NULL)
+        return report_error(rep, EINVAL, "no command \"%s\" (see \"hushvol --help\")",
+                            argv[help ? 2 : 1]);
+    return help ? cmd_help(c) : c->run(argc - 1, argv + 1);
+}
+
+static void wake_up(int sig)
+{
+    (void)sig;
+}
+
+/* A reader that went away shall be a failed write with an exit status. A handler, and not SIG_IGN,
+ * because that would be inherited by every helper that is started. */
+static void survive_closed_pipes(void)
+{
+    const struct sigaction action = {.sa_handler = wake_up, .sa_flags = SA_RESTART};
+
+    sigaction(SIGPIPE, &action, NULL);
+}
+
+/* Half a list in a file must not look like success. */
+static int finish_output(int r, struct report *rep)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return r;
+    report_errno(rep, errno, "cannot write to standard output");
+    return r == 0 ? -EIO : r;
+}
+
 int main(int argc, char **argv)
 {
     struct report rep;
     int r;
 
+    survive_closed_pipes();
     report_stderr_init(&rep, NULL, NULL);
     r = secret_start(&rep);
-    if (r < 0)
-        return exit_status(r);
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        print_help();
-        return argc < 2 ? exit_status(-EINVAL) : 0;
-    }
-    if (strcmp(argv[1], "--version") == 0) {
-        printf("hushvol %s\n", HUSHVOL_VERSION);
-        return 0;
-    }
-    for (const struct command *const *c = commands; *c != NULL; c++)
-        if (strcmp((*c)->name, argv[1]) == 0)
-            return exit_status((*c)->run(argc - 1, argv + 1));
-    return exit_status(
-        report_error(&rep, EINVAL, "no command \"%s\" (see \"hushvol --help\")", argv[1]));
+    if (r == 0)
+        r = run(argc, argv, &rep);
+    return exit_status(finish_output(r, &rep));
 }
