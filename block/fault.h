@@ -25,12 +25,14 @@ struct blk_fault {
 
 /* Owns below if it succeeds. -ENOMEM. */
 int blk_fault_open(struct blk **ret, struct blk *below);
-/* Add a rule, at any time from any thread; the first that matches strikes. Returns its number or
- * -ENOSPC when BLK_FAULT_RULES are in use. */
+/* Add a rule, at any time from any thread; the first that matches strikes. A rule that lets a
+ * request pass (after, times) leaves it to the next. A failed read fills buf with junk. Returns its
+ * number or -ENOSPC when BLK_FAULT_RULES are in use. */
 int blk_fault_add(struct blk *b, const struct blk_fault *rule);
 void blk_fault_clear(struct blk *b);
 /* How often rules struck so far. */
 uint64_t blk_fault_count(struct blk *b);
-/* As a medium with so many bytes of room: writes that touch bytes never written before use it up,
- * then -ENOSPC; discards give back. Counted in 4096-byte blocks. UINT64_MAX: no limit. */
+/* From now on as a medium with so many bytes free: writes and write_zeroes that touch blocks of
+ * 4096 bytes never written through this layer use it up, then store what still fits and answer
+ * -ENOSPC; discards of whole blocks give back. UINT64_MAX: no limit. */
 void blk_fault_room(struct blk *b, uint64_t bytes);

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "block/record.h"
+#include "base/bytes.h"
+#include "block/fault.h"
+#include "block/memory.h"
+#include "lib/model.h"
+#include "lib/test.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { SIZE = 1 << 18, PIECE = 4096 };
+
+static struct blk *record_over(struct blk *below)
+{
+    struct blk *b = NULL;
+
+    assert_int_equal(blk_record_open(&b, below), 0);
+    return b;
+}
+
+static struct blk *record_over_memory(void)
+{
+    struct blk *b = NULL;
+
+    assert_int_equal(blk_memory_open(&b, SIZE, 1), 0);
+    memset(blk_memory_bytes(b), 0xee, SIZE);
+    return record_over(b);
+}
+
+static void write_byte(struct blk *b, int value, size_t len, uint64_t off)
+{
+    AUTO_FREE unsigned char *bytes = malloc(len);
+
+    memset(bytes, value, len);
+    assert_int_equal(blk_write(b, bytes, len, off), 0);
+}
+
+static void the_log_tells_what_changed_the_device(void **state)
+{
+    AUTO_BLK struct blk *b = record_over_memory();
+    const struct blk_record_entry *log;
+    unsigned char buf[4];
+    size_t n;
+
+    (void)state;
+    assert_int_equal(blk_write(b, "abcd", 4, 10), 0);
+    assert_int_equal(blk_read(b, buf, 4, 10), 0);
+    assert_int_equal(blk_flush(b), 0);
+    assert_int_equal(blk_discard(b, 100, 200), 0);
+    assert_int_equal(blk_write_zeroes(b, 300, 400), 0);
+    log = blk_record_log(b, &n);
+    assert_int_equal(n, 4);
+    assert_int_equal(log[0].op, BLK_RECORD_WRITE);
+    assert_int_equal(log[0].off, 10);
+    assert_int_equal(log[0].len, 4);
+    assert_memory_equal(log[0].bytes, "abcd", 4);
+    assert_int_equal(log[1].op, BLK_RECORD_FLUSH);
+    assert_int_equal(log[1].n_durable, 1);
+    assert_int_equal(log[2].op, BLK_RECORD_ZERO);
+    assert_int_equal(log[2].off, 200);
+    assert_int_equal(log[2].len, 100);
+    assert_int_equal(log[3].op, BLK_RECORD_ZERO);
+    assert_int_equal(log[3].len, 300);
+}
+
+static void replaying_everything_gives_the_device(void **state)
+{
+    AUTO_BLK struct blk *b = record_over_memory();
+    AUTO_FREE unsigned char *image = malloc(SIZE);
+    uint64_t seed = test_seed();
+    size_t n;
+
+    (void)state;
+    test_against_array(b, &seed, 500, 20000);
+    blk_record_log(b, &n);
+    blk_record_replay(b, image, n, 1, 256);
+    assert_memory_equal(image, blk_memory_bytes(b->below), SIZE);
+}
+
+static void replaying_nothing_gives_the_device_as_it_was(void **state)
+{
+    AUTO_BLK struct blk *b = record_over_memory();
+    AUTO_FREE unsigned char *image = malloc(SIZE);
+
+    (void)state;
+    write_byte(b, 1, SIZE, 0);
+    blk_record_replay(b, image, 0, 1, 256);
+    assert_int_equal(image[0], 0xee);
+    assert_memory_equal(image, image + 1, SIZE - 1);
+    blk_record_replay(b, image, 1, 1, 0); /* not flushed: perhaps nothing of it */
+    assert_int_equal(image[0], 0xee);
+    assert_memory_equal(image, image + 1, SIZE - 1);
+}
+
+static void what_a_flush_covers_is_always_there(void **state)
+{
+    AUTO_BLK struct blk *b = record_over_memory();
+    AUTO_FREE unsigned char *image = malloc(SIZE);
+
+    (void)state;
+    write_byte(b, 1, SIZE, 0);
+    write_byte(b, 2, 3 * PIECE, PIECE);
+    assert_int_equal(blk_flush(b), 0);
+    write_byte(b, 3, SIZE / 2, 0);
+    for (uint64_t seed = 0; seed < 50; seed++) {
+        blk_record_replay(b, image, 4, seed, 0);
+        assert_int_equal(image[0], 1);
+        assert_int_equal(image[PIECE], 2);
+        assert_int_equal(image[SIZE - 1], 1);
+        blk_record_replay(b, image, 4, seed, 128);
+        assert_int_not_equal(image[PIECE], 1);
+        assert_int_equal(image[SIZE - 1], 1);
+    }
+    blk_record_replay(b, image, 2, 1, 0); /* the crash came before the flush returned */
+    assert_int_equal(image[0], 0xee);
+}
+
+static void pieces_after_the_flush_are_whole_and_by_chance(void **state)
+{
+    AUTO_BLK struct blk *b = record_over_memory();
+    AUTO_FREE unsigned char *image = malloc(SIZE), *again = malloc(SIZE);
+    unsigned n_new = 0;
+
+    (void)state;
+    write_byte(b, 1, SIZE - 100, 100);
+    blk_record_replay(b, image, 1, 7, 64);
+    for (size_t at = 0; at < SIZE; at += PIECE) {
+        size_t from = at == 0 ? 100 : at;
+
+        assert_memory_equal(image + from, image + from + 1, at + PIECE - from - 1);
+        n_new += image[from] == 1;
+    }
+    assert_in_range(n_new, 3, 40); /* 16 of 64 expected */
+    blk_record_replay(b, again, 1, 7, 64);
+    assert_memory_equal(image, again, SIZE);
+    blk_record_replay(b, again, 1, 8, 64);
+    assert_memory_not_equal(image, again, SIZE);
+}
+
+/* A flush that waits while another write goes by. */
+static void *slow_flush(void *b)
+{
+    assert_int_equal(blk_flush(b), 0);
+    return NULL;
+}
+
+static void a_write_during_a_flush_is_not_covered(void **state)
+{
+    const struct blk_fault slow = {.ops = BLK_FAULT_FLUSH, .delay_us = 200000};
+    struct blk *fault = NULL;
+    AUTO_FREE unsigned char *image = malloc(SIZE);
+    pthread_t thread;
+    size_t n;
+
+    (void)state;
+    assert_int_equal(blk_memory_open(&fault, SIZE, 1), 0);
+    assert_int_equal(blk_fault_open(&fault, fault), 0);
+    blk_fault_add(fault, &slow);
+
+    AUTO_BLK struct blk *b = record_over(fault);
+
+    write_byte(b, 1, 1, 0);
+    assert_int_equal(pthread_create(&thread, NULL, slow_flush, b), 0);
+    while (blk_fault_count(fault) == 0)
+        sched_yield();
+    write_byte(b, 2, 1, 1);
+    pthread_join(thread, NULL);
+    assert_int_equal(blk_record_log(b, &n)[2].op, BLK_RECORD_FLUSH);
+    assert_int_equal(n, 3);
+    blk_record_replay(b, image, 3, 1, 0);
+    assert_int_equal(image[0], 1);
+    assert_int_equal(image[1], 0);
+}
+
+static void a_failed_write_is_logged_with_what_it_left(void **state)
+{
+    const struct blk_fault half = {.ops = BLK_FAULT_WRITE, .err = EIO, .partial = true};
+    struct blk *fault = NULL;
+    unsigned char *image;
+    size_t n;
+
+    (void)state;
+    assert_int_equal(blk_memory_open(&fault, SIZE, 1), 0);
+    assert_int_equal(blk_fault_open(&fault, fault), 0);
+    blk_fault_add(fault, &half);
+
+    AUTO_BLK struct blk *b = record_over(fault);
+
+    image = malloc(SIZE);
+    assert_int_equal(blk_write(b, "abcd", 4, 0), -EIO);
+    assert_int_equal(blk_flush(b), 0);
+    blk_record_log(b, &n);
+    blk_record_replay(b, image, n, 1, 0);
+    assert_memory_equal(image, "ab\0\0", 4);
+    free(image);
+}
+
+static void *write_own_part(void *arg)
+{
+    struct blk *b = arg;
+    static atomic_uint next;
+    uint64_t off = atomic_fetch_add(&next, 1) * (SIZE / 4);
+
+    for (unsigned i = 0; i < 200; i++) {
+        write_byte(b, (int)i + 1, 100, off + i * 100);
+        if (i % 50 == 0)
+            assert_int_equal(blk_flush(b), 0);
+    }
+    return NULL;
+}
+
+static void it_records_from_many_threads(void **state)
+{
+    AUTO_BLK struct blk *b = record_over_memory();
+    AUTO_FREE unsigned char *image = malloc(SIZE);
+    pthread_t threads[4];
+    size_t n;
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, write_own_part, b), 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    blk_record_log(b, &n);
+    assert_int_equal(n, 4 * 204);
+    blk_record_replay(b, image, n, 1, 256);
+    assert_memory_equal(image, blk_memory_bytes(b->below), SIZE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_log_tells_what_changed_the_device),
+        cmocka_unit_test(replaying_everything_gives_the_device),
+        cmocka_unit_test(replaying_nothing_gives_the_device_as_it_was),
+        cmocka_unit_test(what_a_flush_covers_is_always_there),
+        cmocka_unit_test(pieces_after_the_flush_are_whole_and_by_chance),
+        cmocka_unit_test(a_write_during_a_flush_is_not_covered),
+        cmocka_unit_test(a_failed_write_is_logged_with_what_it_left),
+        cmocka_unit_test(it_records_from_many_threads),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
