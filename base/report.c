@@ -37,7 +37,7 @@ static void say(struct report *rep, enum report_level level, int err, const char
     if (level == REPORT_ERROR && rep->what != NULL)
         n = (size_t)snprintf(raw, sizeof(raw), "%s failed%s%s: ", rep->what,
                              rep->which ? " for " : "", rep->which ? rep->which : "");
-    else if (level == REPORT_WARN && rep->which != NULL)
+    else if (level != REPORT_INFO && rep->which != NULL)
         n = (size_t)snprintf(raw, sizeof(raw), "%s: ", rep->which);
     if (n < sizeof(raw))
         n += (size_t)vsnprintf(raw + n, sizeof(raw) - n, fmt, ap);

@@ -169,7 +169,7 @@ static int plain_discard(struct blk *b, uint64_t len, uint64_t off)
 {
     struct plain *p = container_of(b, struct plain, blk);
 
-    if (!p->discard)
+    if (!p->discard || !p->zero_pieces)
         return plain_write_zeroes(b, len, off);
     return blk_discard(b->below, len, p->data_offset + off);
 }

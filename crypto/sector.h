@@ -27,7 +27,7 @@ struct sector_spec {
     uint64_t data_offset; /* bytes below where sector 0 lies */
     uint64_t size;        /* bytes of plaintext */
     bool zero_pieces;     /* a 512-byte piece of ciphertext that is all zero reads as zeros */
-    bool discard;         /* discard punches below, else it writes zeroes */
+    bool discard; /* discard punches below; else, and without zero_pieces, it writes zeroes */
     struct chunk_rule keys;
     struct pool *pool;  /* borrowed: outlives the layer; NULL: one thread */
     unsigned n_lanes;   /* threads that may cipher at once */

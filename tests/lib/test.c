@@ -42,7 +42,8 @@ uint64_t test_seed(void)
     uint64_t seed;
 
     clock_gettime(CLOCK_REALTIME, &now);
-    seed = given ? strtoull(given, NULL, 0) : (uint64_t)now.tv_sec * 1000003 + (uint64_t)now.tv_nsec;
+    seed =
+        given ? strtoull(given, NULL, 0) : (uint64_t)now.tv_sec * 1000003 + (uint64_t)now.tv_nsec;
     printf("HUSHVOL_SEED=%llu\n", (unsigned long long)seed);
     fflush(stdout);
     return seed;

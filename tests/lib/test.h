@@ -23,7 +23,8 @@ void test_report_init(struct test_report *t);
 /* Does any line contain this? */
 int test_report_has(const struct test_report *t, const char *part);
 
-/* The seed of this run: HUSHVOL_SEED, else from the clock; printed once, so a run can be repeated. */
+/* The seed of this run: HUSHVOL_SEED, else from the clock; printed once, so a run can be repeated.
+ */
 uint64_t test_seed(void);
 /* The next number of the sequence *state (start it with test_seed()). */
 uint64_t test_random(uint64_t *state);
