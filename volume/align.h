@@ -6,6 +6,6 @@
 
 /* Any offset and length (granule 1) over below's granule, and the order of overlapping requests: a
  * write, discard or write_zeroes excludes everything that shares a granule with it, reads share.
- * Disjoint requests never wait for one another longer than it takes to find that out. n_threads: how
- * many may be inside at once. Owns below if it succeeds. -ENOMEM. */
+ * Disjoint requests never wait for one another longer than it takes to find that out. n_threads:
+ * how many may be inside at once. Owns below if it succeeds. -ENOMEM. */
 int vol_align_open(struct blk **ret, struct blk *below, unsigned n_threads, struct report *rep);

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "volume/volume.h"
+
+/* Everything is checked, then asked, then written: a wrong word must not cost an existing file, and
+ * a passphrase is asked for only when there is a place to put the container. */
+
+#include "base/bytes.h"
+
+#include "crypto/cipher.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int check_cipher(const struct key_create *header, struct report *rep)
+{
+    const struct cipher *c = cipher_named(header->cipher);
+
+    if (c == NULL)
+        return report_error(rep, EOPNOTSUPP, "this version has no cipher \"%s\"", header->cipher);
+    if (header->sector_size < 512 || !bytes_is_power_of_two(header->sector_size) ||
+        header->sector_size > c->sector_max)
+        return report_error(rep, EINVAL, "sectors of %u bytes are not possible (512, 1024, ... %u)",
+                            header->sector_size, c->sector_max);
+    return 0;
+}
+
+static bool is_device(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISBLK(st.st_mode);
+}
+
+/* What the disk's size comes to. For a device without a size that is all that the device leaves:
+ * known only when it is open, so 0 here. */
+static int disk_size(uint64_t *ret, const struct vol_create *spec, struct report *rep)
+{
+    uint64_t size = spec->size;
+
+    if (size == 0 && !is_device(spec->container))
+        return report_error(rep, EINVAL, "a size is needed (--size, for example --size 10G)");
+    if (size > INT64_MAX - spec->header.sector_size - (UINT64_C(1) << 32))
+        return report_error(rep, EINVAL, "%" PRIu64 " bytes are more than a file can have", size);
+    *ret = bytes_round_up(size, spec->header.sector_size);
+    return 0;
+}
+
+static int fill_device(struct key_create *header, const struct key_format *format,
+                       const struct blk *device, struct report *rep)
+{
+    uint64_t overhead = format->container_size(0);
+
+    if (device->size < overhead + header->sector_size)
+        return report_error(rep, EINVAL, "the device is too small: %" PRIu64 " bytes",
+                            device->size);
+    header->size = bytes_round_down(device->size - overhead, header->sector_size);
+    return 0;
+}
+
+static int write_header(struct blk *b, const struct key_format *format,
+                        const struct key_create *header, const struct vol_create *spec,
+                        struct report *rep)
+{
+    AUTO_CREDENTIAL struct credential cred = {0};
+    int r = credential_read(&cred, &spec->credential, rep);
+
+    if (r == 0)
+        r = format->create(b, header, &cred, rep);
+    if (r == 0)
+        r = progress_step(spec->progress, b->size,
+                          b->size); /* the last chance to want none of it */
+    if (r == 0)
+        r = blk_file_commit(b, rep);
+    return r;
+}
+
+int vol_create(const struct vol_create *spec, pid_t *holder, struct report *rep)
+{
+    const struct key_format *format = key_format_named(spec->format);
+    struct key_create header = spec->header;
+    AUTO_BLK struct blk *b = NULL;
+    int r;
+
+    if (holder != NULL)
+        *holder = 0; /* whoever has it open is not known to the kernel by pid */
+    if (format == NULL || format->create == NULL)
+        return report_error(rep, EOPNOTSUPP, "this version cannot make containers of format \"%s\"",
+                            spec->format);
+    header.discard = spec->sparse;
+    r = check_cipher(&header, rep);
+    if (r == 0)
+        r = disk_size(&header.size, spec, rep);
+    if (r == 0 && header.size != 0)
+        r = format->check_create(&header, rep);
+    if (r < 0)
+        return r;
+
+    const struct blk_file_create file = {.path = spec->container,
+                                         .size = format->container_size(header.size),
+                                         .preallocate = !spec->sparse,
+                                         .replace = spec->force,
+                                         .progress = spec->progress};
+    r = blk_file_create(&b, &file, rep);
+    if (r == 0 && header.size == 0)
+        r = fill_device(&header, format, b, rep);
+    if (r == 0)
+        r = write_header(b, format, &header, spec, rep);
+    return r;
+}

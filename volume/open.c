@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "volume/volume.h"
+
+/* A volume from its container: keystore/ opens and unlocks, stack.c builds, and this file keeps
+ * both together while it is open. Layers speak through the volume's own report, which passes on to
+ * the one of the moment: a terminal while the command runs, syslog once the daemon has left it. */
+
+#include "keystore/unlock.h"
+#include "volume/poison.h"
+#include "volume/space.h"
+#include "volume/stack.h"
+
+#include "crypto/sector.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct volume {
+    struct report rep;
+    _Atomic(struct report *) say_to;
+    struct vol_stack stack;
+    struct vol_info info;
+    char cipher[32];
+    char label[KEY_LABEL_MAX + 1];
+};
+
+static void pass_on(struct report *rep, enum report_level level, const char *text)
+{
+    struct report *to = atomic_load(&container_of(rep, struct volume, rep)->say_to);
+
+    if (to != NULL)
+        to->say(to, level, text);
+}
+
+/* While it opens, the volume's report words things as the caller's does. */
+static void report_init(struct volume *v, struct report *rep)
+{
+    if (rep != NULL)
+        v->rep = *rep;
+    v->rep.say = pass_on;
+    atomic_store(&v->say_to, rep);
+}
+
+static void remember(struct volume *v, const struct key_volume *key, const struct vol_spec *spec)
+{
+    struct stat st = {0};
+
+    fstat(blk_file_fd(v->stack.container), &st);
+    memcpy(v->cipher, key->cipher, sizeof(v->cipher));
+    memcpy(v->label, key->label, sizeof(v->label));
+    v->info = (struct vol_info){
+        .format = key->format,
+        .cipher = v->cipher,
+        .label = v->label,
+        .sector_size = key->sector_size,
+        .size = key->size,
+        .data_offset = key->data_offset,
+        .read_only = spec->read_only,
+        .discard = v->stack.discard,
+        .enospc_wait = v->stack.enospc_wait,
+        .direct = v->stack.container->granule > 1,
+        .threads = v->stack.threads,
+        .slot = key->slot,
+        .container_dev = st.st_dev,
+        .container_ino = st.st_ino,
+    };
+    memcpy(v->info.uuid, key->uuid, sizeof(v->info.uuid));
+}
+
+static int unlock_and_build(struct volume *v, struct key_container *c, const struct vol_spec *spec,
+                            struct report *rep)
+{
+    AUTO_KEY_VOLUME struct key_volume key = {0};
+    int r = key_unlock_with(c, &spec->credential, spec->slot, &key, rep);
+
+    if (r == 0 && !spec->read_only && c->format->repair != NULL)
+        r = c->format->repair(c->store, rep);
+    if (r == 0)
+        r = vol_stack_open(&v->stack, c->blk, &key, spec, &v->rep);
+    if (r < 0)
+        return r;
+    c->format->close(TAKE(c->store)); /* it borrows the block device that the stack owns now */
+    c->blk = NULL;
+    remember(v, &key, spec);
+    return 0;
+}
+
+int vol_open(struct volume **ret, const struct vol_spec *spec, pid_t *holder, struct report *rep)
+{
+    AUTO_KEY_CONTAINER struct key_container c = {0};
+    const struct blk_file_spec file = {
+        .path = spec->container, .read_only = spec->read_only, .direct = spec->direct};
+    AUTO_FREE struct volume *v = calloc(1, sizeof(*v));
+    int r;
+
+    if (v == NULL)
+        return -ENOMEM;
+    report_init(v, rep);
+    r = key_container_open(&c, &file, holder, rep);
+    if (r == 0)
+        r = unlock_and_build(v, &c, spec, rep);
+    if (r < 0)
+        return r;
+    v->rep.what = NULL; /* what happens from now on is not part of a command */
+    *ret = TAKE(v);
+    return 0;
+}
+
+int vol_close(struct volume *v)
+{
+    int r;
+
+    if (v == NULL)
+        return 0;
+    r = v->info.read_only ? 0 : blk_flush(v->stack.top);
+    vol_stack_close(&v->stack);
+    free(v);
+    return r;
+}
+
+struct blk *vol_top(struct volume *v)
+{
+    return v->stack.top;
+}
+
+void vol_set_report(struct volume *v, struct report *rep)
+{
+    atomic_store(&v->say_to, rep);
+}
+
+void vol_get_info(struct volume *v, struct vol_info *ret)
+{
+    *ret = v->info;
+    ret->poisoned = vol_poison_struck(v->stack.poison);
+}
+
+void vol_get_stats(struct volume *v, struct vol_stats *ret)
+{
+    struct sector_stats sector;
+    struct pool_stats pool;
+
+    sector_plain_stats(v->stack.plain, &sector);
+    pool_get_stats(v->stack.pool, &pool);
+    *ret = (struct vol_stats){
+        .cipher_ns = sector.cipher_ns,
+        .bytes_enciphered = sector.bytes_enciphered,
+        .bytes_deciphered = sector.bytes_deciphered,
+        .pool_batches = pool.n_batches,
+        .pool_pieces = pool.n_pieces,
+        .pool_pieces_worker = pool.n_pieces_worker,
+        .waiting_for_space = vol_space_waiting(v->stack.space),
+    };
+}
+
+unsigned vol_layers(struct volume *v, const char **names, unsigned max)
+{
+    unsigned n = 0;
+
+    for (const struct blk *b = v->stack.top; b != NULL && n < max; b = b->below)
+        names[n++] = b->ops->name;
+    return n;
+}
+
+void vol_give_up_waiting(struct volume *v)
+{
+    vol_space_set_wait(v->stack.space, false);
+}

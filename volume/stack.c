@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "volume/stack.h"
+
+/* The order of the layers, and the one place where what a keystore found becomes what the engine
+ * needs: neither knows the other.
+ *
+ *     poison   a failed flush makes the volume read-only
+ *     space    writes wait for room on the host
+ *     align    any bytes become whole granules, overlaps are ordered
+ *     plain    granules become ciphertext, on all cores
+ *     file     ciphertext lies here
+ */
+
+#include "crypto/sector.h"
+#include "volume/align.h"
+#include "volume/poison.h"
+#include "volume/space.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define DEFAULT_CALLERS 16
+
+static int describe(struct sector_spec *ret, const struct key_volume *key,
+                    const struct vol_stack *s, const struct vol_spec *spec, struct report *rep)
+{
+    unsigned callers = spec->callers > 0 ? spec->callers : DEFAULT_CALLERS;
+
+    *ret = (struct sector_spec){
+        .cipher = cipher_named(key->cipher),
+        .sector_size = key->sector_size,
+        .data_offset = key->data_offset,
+        .size = key->size,
+        .zero_pieces = key->zero_pieces,
+        .discard = s->discard,
+        .keys = {.prk = &key->prk,
+                 .shift = key->chunk_shift,
+                 .head_len = key->info_head_len,
+                 .tail_len = key->info_tail_len},
+        .pool = s->pool,
+        .n_callers = callers + s->threads,
+        .n_lanes = spec->threads > 0 ? spec->threads : callers + s->threads,
+    };
+    if (ret->cipher == NULL)
+        return report_error(rep, EOPNOTSUPP, "this version has no cipher %s", key->cipher);
+    memcpy(ret->keys.head, key->info_head, key->info_head_len);
+    memcpy(ret->keys.tail, key->info_tail, key->info_tail_len);
+    return 0;
+}
+
+/* What the user asks for and what the container allows. */
+static void choose(struct vol_stack *s, const struct key_volume *key, const struct vol_spec *spec,
+                   struct report *rep)
+{
+    if (spec->discard == VOL_YES && !key->discard)
+        report_warn(rep, "discard stays off: the container was preallocated, and giving its space "
+                         "back would break what that promised (create it with --sparse)");
+    s->discard = key->discard && spec->discard != VOL_NO;
+    s->enospc_wait =
+        spec->enospc_wait == VOL_YES || (spec->enospc_wait == VOL_DEFAULT && key->discard);
+    s->threads = spec->threads > 0 ? spec->threads : pool_cpus();
+}
+
+int vol_stack_open(struct vol_stack *ret, struct blk *container, const struct key_volume *key,
+                   const struct vol_spec *spec, struct report *rep)
+{
+    struct vol_stack s = {.container = container};
+    struct sector_spec sector;
+    int r;
+
+    choose(&s, key, spec, rep);
+    r = pool_open(&s.pool, s.threads, rep);
+    if (r == 0)
+        r = describe(&sector, key, &s, spec, rep);
+    if (r == 0)
+        r = sector_plain_open(&s.plain, container, &sector, rep);
+    s.top = s.plain;
+    if (r == 0)
+        r = vol_align_open(&s.top, s.top, sector.n_callers, rep);
+    if (r == 0)
+        r = vol_space_open(&s.space, s.top, s.enospc_wait, rep);
+    if (r == 0)
+        r = vol_poison_open(&s.poison, s.top = s.space, rep);
+    if (r == 0)
+        s.top = s.poison;
+    if (r < 0) {
+        /* what is built goes, the container stays the caller's */
+        if (s.plain != NULL)
+            s.plain->below = NULL;
+        vol_stack_close(&s);
+        return r;
+    }
+    *ret = s;
+    return 0;
+}
+
+void vol_stack_close(struct vol_stack *s)
+{
+    blk_close(s->top);
+    pool_close(s->pool);
+    *s = (struct vol_stack){0};
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+#include "base/pool.h"
+#include "volume/volume.h"
+
+/* The layers of one volume. top owns all of them; the others are for asking. */
+struct vol_stack {
+    struct blk *top;
+    struct blk *poison, *space, *plain, *container;
+    struct pool *pool;
+    unsigned threads; /* that cipher at once */
+    bool discard, enospc_wait;
+};
+
+/* Build the layers over container, which *ret owns if this succeeds. rep must outlive the stack.
+ * -EINVAL geometry, -EOPNOTSUPP cipher, -ENOMEM, -EAGAIN. */
+int vol_stack_open(struct vol_stack *ret, struct blk *container, const struct key_volume *key,
+                   const struct vol_spec *spec, struct report *rep);
+/* Close all layers, then the pool. Fine on a zeroed struct. */
+void vol_stack_close(struct vol_stack *s);
