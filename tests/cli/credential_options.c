@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "lib/test.h"
+
+#include "cli/credential_options.h"
+
+#include <errno.h>
+
+static const struct command command = {.name = "test"};
+
+static void every_option_goes_to_its_member(void **state)
+{
+    struct credential_source old_key = {0}, new_key = {0};
+
+    (void)state;
+    assert_int_equal(
+        cmd_credential_option(&command, CMD_OPT_PASSPHRASE_FILE, "a", &old_key, &new_key), 1);
+    assert_int_equal(cmd_credential_option(&command, CMD_OPT_KEYFILE, "b", &old_key, &new_key), 1);
+    assert_int_equal(cmd_credential_option(&command, CMD_OPT_KEYFILE, "c", &old_key, &new_key), 1);
+    assert_int_equal(
+        cmd_credential_option(&command, CMD_OPT_NEW_PASSPHRASE_COMMAND, "d", &old_key, &new_key),
+        1);
+    assert_int_equal(cmd_credential_option(&command, CMD_OPT_NEW_KEYFILE, "e", &old_key, &new_key),
+                     1);
+    assert_int_equal(cmd_credential_option(&command, CMD_OPT_OWN, NULL, &old_key, &new_key), 0);
+    assert_string_equal(old_key.passphrase_file, "a");
+    assert_int_equal(old_key.n_keyfiles, 2);
+    assert_string_equal(old_key.keyfiles[0], "b");
+    assert_string_equal(old_key.keyfiles[1], "c");
+    assert_string_equal(new_key.passphrase_command, "d");
+    assert_int_equal(new_key.n_keyfiles, 1);
+    assert_string_equal(new_key.keyfiles[0], "e");
+}
+
+static void contradictions_and_empty_values_are_refused(void **state)
+{
+    struct credential_source src = {0};
+
+    (void)state;
+    assert_int_equal(cmd_credential_option(&command, CMD_OPT_PASSPHRASE_FILE, "", &src, NULL),
+                     -EINVAL);
+    assert_int_equal(cmd_credential_option(&command, CMD_OPT_KEYFILE, "", &src, NULL), -EINVAL);
+    assert_int_equal(cmd_credential_option(&command, CMD_OPT_PASSPHRASE_FILE, "a", &src, NULL), 1);
+    assert_int_equal(cmd_credential_option(&command, CMD_OPT_PASSPHRASE_COMMAND, "b", &src, NULL),
+                     -EINVAL);
+    for (unsigned i = 0; i < CREDENTIAL_KEYFILES; i++)
+        assert_int_equal(cmd_credential_option(&command, CMD_OPT_KEYFILE, "k", &src, NULL), 1);
+    assert_int_equal(cmd_credential_option(&command, CMD_OPT_KEYFILE, "k", &src, NULL), -EINVAL);
+}
+
+static void kdf_costs_are_sizes_and_positive_numbers(void **state)
+{
+    struct kdf_request kdf = {0};
+
+    (void)state;
+    assert_int_equal(cmd_kdf_option(&command, CMD_OPT_KDF_MEMORY, "64M", &kdf), 1);
+    assert_int_equal(kdf.memory, 64 << 20);
+    assert_int_equal(cmd_kdf_option(&command, CMD_OPT_KDF_ITERATIONS, "3", &kdf), 1);
+    assert_int_equal(kdf.iterations, 3);
+    assert_int_equal(cmd_kdf_option(&command, CMD_OPT_KDF_TIME, "500", &kdf), -EINVAL);
+    assert_int_equal(cmd_kdf_option(&command, CMD_OPT_KDF_MEMORY, "much", &kdf), -EINVAL);
+    assert_int_equal(cmd_kdf_option(&command, CMD_OPT_KDF_MEMORY, "0", &kdf), -EINVAL);
+    assert_int_equal(cmd_kdf_option(&command, CMD_OPT_KDF_ITERATIONS, "0", &kdf), -EINVAL);
+    assert_int_equal(cmd_kdf_option(&command, CMD_OPT_KDF_ITERATIONS, "-3", &kdf), -EINVAL);
+    assert_int_equal(cmd_kdf_option(&command, CMD_OPT_KDF_ITERATIONS, "4294967296", &kdf), -EINVAL);
+    assert_int_equal(cmd_kdf_option(&command, CMD_OPT_OWN, NULL, &kdf), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_option_goes_to_its_member),
+        cmocka_unit_test(contradictions_and_empty_values_are_refused),
+        cmocka_unit_test(kdf_costs_are_sizes_and_positive_numbers),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
