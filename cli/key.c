@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/key.h"
+
+/* The family "hushvol key ...": which of it, and what its members share. */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct command *const members[] = {
+    &cmd_key_add,
+    &cmd_key_list,
+    &cmd_key_test,
+    NULL,
+};
+
+/* clang-format off */
+static const char usage[] =
+    "Usage: hushvol key add CONTAINER [OPTION...]\n"
+    "       hushvol key list CONTAINER [--json]\n"
+    "       hushvol key test CONTAINER [OPTION...]\n"
+    "\n"
+    "A container has slots; each opens with its own passphrase or key files, and all open the same\n"
+    "disk.\n"
+    "\n"
+    "  add     make another slot, with the key of one that exists\n"
+    "  list    what is in the slots, without any key\n"
+    "  test    does this passphrase or key file open it, and which slot?\n"
+    "\n"
+    "\"hushvol key add --help\" and so on explain each.\n"
+    "\n"
+    "Example:\n"
+    "  hushvol key add photos.hv --new-keyfile /media/stick/photos.key\n"
+    "\n"
+    "Exit status: 0 done, 1 failed, 2 wrong words, 3 no slot opens, 4 not a container or damaged,\n"
+    "5 in use (add only), 7 no such container.\n";
+/* clang-format on */
+
+const char *key_kind_text(enum key_slot_kind kind)
+{
+    switch (kind) {
+    case KEY_SLOT_PASSPHRASE:
+        return "passphrase";
+    case KEY_SLOT_KEYFILE:
+        return "keyfile";
+    case KEY_SLOT_BOTH:
+        return "passphrase+keyfile";
+    }
+    return "unknown";
+}
+
+int key_take_slot(const struct command *c, int *ret, const char *arg)
+{
+    char *end;
+    unsigned long v = strtoul(arg, &end, 10);
+
+    if (arg[0] < '0' || arg[0] > '9' || *end != '\0' || v >= KEY_SLOTS_MAX)
+        return cmd_usage(c, "--slot takes the number of a slot, not \"%s\"", arg);
+    *ret = (int)v;
+    return 0;
+}
+
+int key_take_container(const struct command *c, const char **ret, int argc, char **argv)
+{
+    if (optind == argc)
+        return cmd_usage(c, "which container?");
+    if (optind + 1 < argc)
+        return cmd_usage(c, "only one container at a time, not also \"%s\"", argv[optind + 1]);
+    *ret = argv[optind];
+    return 0;
+}
+
+static int key(int argc, char **argv)
+{
+    if (argc < 2)
+        return cmd_usage(&cmd_key, "add, list or test?");
+    if (strcmp(argv[1], "--help") == 0)
+        return cmd_help(&cmd_key);
+    for (const struct command *const *c = members; *c != NULL; c++)
+        if (strcmp(strchr((*c)->name, ' ') + 1, argv[1]) == 0)
+            return (*c)->run(argc - 1, argv + 1);
+    return cmd_usage(&cmd_key, "no \"key %s\"; there are add, list and test", argv[1]);
+}
+
+const struct command cmd_key = {
+    .name = "key",
+    .summary = "key slots: add, list, test",
+    .usage = usage,
+    .run = key,
+};

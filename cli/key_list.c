@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/key.h"
+
+/* hushvol key list. Takes no lock and no key: it works on a mounted container, and what it prints
+ * is what the header claims. */
+
+#include "base/size.h"
+#include "cli/json.h"
+#include "keystore/unlock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+static const char usage[] =
+    "Usage: hushvol key list CONTAINER [--json]\n"
+    "\n"
+    "Lists the key slots in use: what opens each, what a guess costs, when it was made (UTC), and\n"
+    "its label. Needs no key, and the container may be mounted.\n"
+    "\n"
+    "  --json                   one array with an object for each slot\n"
+    "  -v, --verbose            say more\n"
+    "\n"
+    "Example:\n"
+    "  hushvol key list photos.hv\n"
+    "\n"
+    "Exit status: 0 done (also when no slot is in use), 1 failed, 2 wrong words, 4 not a container\n"
+    "or damaged, 7 no such container.\n";
+/* clang-format on */
+
+enum { OPT_JSON = CMD_OPT_OWN };
+
+static const struct option options[] = {
+    CMD_COMMON_OPTIONS,
+    {"json", no_argument, NULL, OPT_JSON},
+    {0},
+};
+
+struct request {
+    const char *container;
+    bool json, help, verbose;
+};
+
+static int take_words(struct request *q, int argc, char **argv)
+{
+    int opt;
+
+    optind = 0;
+    opterr = 0;
+    while ((opt = getopt_long(argc, argv, ":v", options, NULL)) != -1) {
+        if (opt == CMD_OPT_HELP) {
+            q->help = true;
+            return 0;
+        }
+        if (opt == OPT_JSON)
+            q->json = true;
+        else if (opt == 'v')
+            q->verbose = true;
+        else
+            return cmd_option_error(&cmd_key_list, opt, argv);
+    }
+    return key_take_container(&cmd_key_list, &q->container, argc, argv);
+}
+
+static int print_json(const struct key_slot_info *slots, int n)
+{
+    struct json_object *list = json_object_new_array();
+
+    for (int i = 0; i < n; i++) {
+        const struct key_slot_info *s = &slots[i];
+        struct json_object *o = json_object_new_object(), *kdf = json_object_new_object();
+
+        json_object_object_add(kdf, "name", json_object_new_string("argon2id"));
+        json_object_object_add(kdf, "memory",
+                               json_object_new_uint64((uint64_t)s->cost.m_kib << 10));
+        json_object_object_add(kdf, "iterations", json_object_new_uint64(s->cost.t));
+        json_object_object_add(kdf, "lanes", json_object_new_uint64(s->cost.p));
+        json_object_object_add(o, "slot", json_object_new_uint64(s->index));
+        json_object_object_add(o, "kind", json_object_new_string(key_kind_text(s->kind)));
+        json_object_object_add(o, "kdf", kdf);
+        json_object_object_add(o, "created", cmd_json_time(s->created));
+        json_object_object_add(o, "label", cmd_json_string(s->label));
+        json_object_array_add(list, o);
+    }
+    return cmd_json_print(list);
+}
+
+static int print_table(const struct key_slot_info *slots, int n, const char *container)
+{
+    if (n == 0)
+        printf("no key slot is in use: %s was erased\n", container);
+    else
+        printf("%-4s  %-18s  %-8s  %-6s  %-20s  %s\n", "slot", "opens with", "memory", "passes",
+               "created", "label");
+    for (int i = 0; i < n; i++) {
+        const struct key_slot_info *s = &slots[i];
+        char size[SIZE_TEXT], created[CMD_TIME_TEXT], label[4 * sizeof(s->label)];
+
+        report_escape(label, sizeof(label), s->label);
+        printf("%-4u  %-18s  %-8s  %-6u  %-20s  %s\n", s->index, key_kind_text(s->kind),
+               size_format(size, (uint64_t)s->cost.m_kib << 10), s->cost.t,
+               cmd_time_text(created, s->created), label);
+    }
+    return 0;
+}
+
+static int key_list(int argc, char **argv)
+{
+    struct request q = {0};
+    AUTO_KEY_CONTAINER struct key_container c = {0};
+    struct key_slot_info slots[KEY_SLOTS_MAX];
+    struct blk_file_spec spec = {
+        .read_only = true, .direct = BLK_DIRECT_OFF, .lock = BLK_LOCK_NONE};
+    struct report rep;
+    int r = take_words(&q, argc, argv);
+
+    if (r < 0)
+        return r;
+    if (q.help)
+        return cmd_help(&cmd_key_list);
+    report_stderr_init(&rep, "key list", q.container);
+    rep.silent_infos = !q.verbose;
+    spec.path = q.container;
+    r = key_container_open(&c, &spec, NULL, &rep);
+    if (r < 0)
+        return r;
+    if (c.format->slots == NULL)
+        return report_error(&rep, EOPNOTSUPP, "listing keys is not possible in the %s format",
+                            c.format->name);
+    r = c.format->slots(c.store, slots, KEY_SLOTS_MAX, &rep);
+    if (r < 0)
+        return r;
+    return q.json ? print_json(slots, r) : print_table(slots, r, q.container);
+}
+
+const struct command cmd_key_list = {
+    .name = "key list",
+    .summary = "what is in the key slots",
+    .usage = usage,
+    .run = key_list,
+};
