@@ -8,7 +8,7 @@
 #include "base/secret.h"
 
 #define CREDENTIAL_KEYFILES 8
-#define CREDENTIAL_PASSPHRASE_MAX 8192          /* bytes */
+#define CREDENTIAL_PASSPHRASE_MAX 8192           /* bytes */
 #define CREDENTIAL_KEYFILE_MAX (8 * 1024 * 1024) /* bytes, all key files together */
 
 struct credential_source {
@@ -30,11 +30,11 @@ struct credential {
 };
 
 /* Read what src names. A passphrase is asked for on /dev/tty when no other source gives one and
- * there are no key files. The first of: file, command, $CREDENTIALS_DIRECTORY/hushvol.NAME, terminal.
- * Says a hint when an entry typed or read is not UTF-8 in NFC, and a warning for a passphrase file
- * that others can read. -ENOENT, -EACCES; -EINVAL empty, too long, two sources, the entries differ;
- * -ENXIO no terminal to ask on (says which options give one); -EINTR Ctrl-C, terminal restored;
- * -EIO the command failed. */
+ * there are no key files. The first of: file, command, $CREDENTIALS_DIRECTORY/hushvol.NAME,
+ * terminal. Says a hint when an entry typed or read is not UTF-8 in NFC, and a warning for a
+ * passphrase file that others can read. -ENOENT, -EACCES; -EINVAL empty, too long, two sources, the
+ * entries differ; -ENXIO no terminal to ask on (says which options give one); -EINTR Ctrl-C,
+ * terminal restored; -EIO the command failed. */
 int credential_read(struct credential *ret, const struct credential_source *src,
                     struct report *rep);
 /* Wipe. Fine on a zeroed struct. */

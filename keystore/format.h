@@ -2,8 +2,8 @@
 #pragma once
 
 /* What a container format offers to the rest: recognise, open the header, unlock, list and add
- * slots. A format is a folder here and a row in the table of keystore/formats.c; what a format cannot
- * do is a NULL member, which answers -EOPNOTSUPP "not possible in this format".
+ * slots. A format is a folder here and a row in the table of keystore/formats.c; what a format
+ * cannot do is a NULL member, which answers -EOPNOTSUPP "not possible in this format".
  *
  * Everything in a header is hostile until its MAC was checked with the key from a slot. */
 
@@ -21,16 +21,16 @@
 
 /* What an unlocked container is: all that the stack needs, nothing that it must not see. */
 struct key_volume {
-    const char *format;       /* "native" */
-    char cipher[32];          /* as crypto/ calls it: "aes-256-xts" */
-    uint32_t sector_size;     /* bytes: the cipher's data unit */
-    uint64_t data_offset;     /* bytes from the start of the container */
-    uint64_t size;            /* bytes of the disk */
-    bool zero_pieces;         /* an all-zero 512-byte piece of ciphertext reads as zeros */
-    bool discard;             /* discards may punch the container */
+    const char *format;   /* "native" */
+    char cipher[32];      /* as crypto/ calls it: "aes-256-xts" */
+    uint32_t sector_size; /* bytes: the cipher's data unit */
+    uint64_t data_offset; /* bytes from the start of the container */
+    uint64_t size;        /* bytes of the disk */
+    bool zero_pieces;     /* an all-zero 512-byte piece of ciphertext reads as zeros */
+    bool discard;         /* discards may punch the container */
     unsigned char uuid[16];
     char label[KEY_LABEL_MAX + 1]; /* terminated; print it through report_escape */
-    unsigned slot;            /* the one that opened */
+    unsigned slot;                 /* the one that opened */
 
     /* The cipher key for chunk c (plaintext offset >> chunk_shift) is
      * HKDF-Expand(prk, info_head || LE64(c) || info_tail, key length). */
@@ -63,7 +63,8 @@ struct key_create {
     struct kdf_request kdf;
 };
 
-struct key_store; /* one container's header, opened by a format; b is borrowed */
+/* One container's header, opened by a format, which alone knows what is in it; b is borrowed. */
+struct key_store;
 
 struct key_format {
     const char *name;
@@ -76,8 +77,8 @@ struct key_format {
     /* Write a header with one slot for cred to b, which is new. */
     int (*create)(struct blk *b, const struct key_create *req, const struct credential *cred,
                   struct report *rep);
-    /* Read and check the header; a damaged copy is said, not mended. -EBADMSG; -EOPNOTSUPP a version
-     * or cipher this program does not know. */
+    /* Read and check the header; a damaged copy is said, not mended. -EBADMSG; -EOPNOTSUPP a
+     * version or cipher this program does not know. */
     int (*open)(struct key_store **ret, struct blk *b, struct report *rep);
     void (*close)(struct key_store *ks);
     /* -EKEYREJECTED no slot opens (or none is left: erased); -ENOMEM a KDF cost this machine cannot
@@ -99,6 +100,6 @@ struct key_format {
 const struct key_format *key_format_named(const char *name);
 extern const struct key_format *const key_formats[];
 
-/* What is on b? -EBADMSG "not a container" when no format knows it (says whether it is empty, cut
- * short or looks like something else that was recognised but is not supported). */
+/* What is on b? -EBADMSG "not a container" when no format knows it (says whether it is empty),
+ * -EOPNOTSUPP when it is a container of another program's that this one does not read. */
 int key_recognise(const struct key_format **ret, struct blk *b, struct report *rep);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-/* Argon2id (RFC 9106, version 0x13, one lane) with limits on what a hostile header may cost, and the
- * HKDF steps of the key schedule (RFC 5869). formats: docs/format.md 5.1, 10.2, 10.3. */
+/* Argon2id (RFC 9106, version 0x13, one lane) with limits on what a hostile header may cost:
+ * docs/format.md 10.2, 10.3. */
 
 #include "base/report.h"
 #include "base/secret.h"
@@ -22,21 +22,23 @@ struct kdf_request {
     uint32_t iterations; /* exact passes; not together with time_ms */
 };
 
+/* Can kdf_choose() meet this, on a machine that has the memory? -EINVAL outside the limits. Nothing
+ * is run. */
+int kdf_request_check(const struct kdf_request *req, struct report *rep);
 /* Choose a cost for a new slot: docs/format.md 10.3 (256 MiB and about 1 s, less on small machines,
- * never below 64 MiB and 3 passes). -EINVAL outside the limits, -ENOMEM more than this machine has. */
+ * never below 64 MiB and 3 passes). -EINVAL outside the limits, -ENOMEM more than this machine has.
+ */
 int kdf_choose(struct kdf_cost *ret, const struct kdf_request *req, struct report *rep);
+/* The memory, and the fewest passes, that a new slot gets by itself where so many bytes are
+ * available. */
+void kdf_default_cost(struct kdf_cost *ret, uint64_t available);
 /* May a header ask for this here? -EBADMSG outside what the format allows (p, m, t, m*t), -ENOMEM
- * when it is more than 75 % of the memory available, naming slot and both figures. Nothing is run. */
+ * when it is more than 75 % of the memory available, naming slot and both figures. Nothing is run.
+ */
 int kdf_check(const struct kdf_cost *cost, unsigned slot, struct report *rep);
-/* out: 32 bytes. -ENOMEM. */
-int kdf_argon2id(unsigned char out[32], const struct secret *password,
-                 const unsigned char salt[16], const struct kdf_cost *cost, struct report *rep);
-
-/* prk: 32 bytes. -EIO when the library fails. */
-int kdf_extract(unsigned char prk[32], const void *salt, size_t salt_len, const void *ikm,
-                size_t ikm_len);
-int kdf_expand(unsigned char *out, size_t len, const unsigned char prk[32], const void *info,
-               size_t info_len);
+/* out: 32 bytes. One at a time in this process. -ENOMEM. */
+int kdf_argon2id(unsigned char out[32], const struct secret *password, const unsigned char salt[16],
+                 const struct kdf_cost *cost, struct report *rep);
 
 /* Bytes that a new process could get: MemAvailable, and what the cgroup's limit leaves. */
 uint64_t kdf_memory_available(void);

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "keystore/credential.h"
+
+/* Every source is read with read(2) straight into guarded memory: stdio would leave a copy in a
+ * buffer that nobody wipes. What follows the first line of stdin stays there for whoever reads
+ * next. */
+
+#include "base/auto.h"
+#include "keystore/tty.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <uninorm.h>
+#include <unistr.h>
+
+void credential_done(struct credential *c)
+{
+    secret_done(&c->passphrase);
+    secret_done(&c->keyfiles);
+    *c = (struct credential){0};
+}
+
+/* Read until the end or until size bytes are there. Returns how many, or -errno. */
+static ssize_t read_all(int fd, unsigned char *to, size_t size)
+{
+    size_t n = 0;
+
+    while (n < size) {
+        ssize_t got = read(fd, to + n, size - n);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -errno;
+        if (got == 0)
+            break;
+        n += (size_t)got;
+    }
+    return (ssize_t)n;
+}
+
+/* Byte by byte, so that nothing behind the newline is taken. The newline is counted and kept. */
+static ssize_t read_first_line(int fd, unsigned char *to, size_t size)
+{
+    size_t n = 0;
+
+    while (n < size) {
+        ssize_t got = read_all(fd, to + n, 1);
+
+        if (got < 0)
+            return got;
+        if (got == 0 || to[n++] == '\n')
+            break;
+    }
+    return (ssize_t)n;
+}
+
+/* As much as a passphrase may have, a newline, and one byte by which too long ones are known. */
+static int make_room(struct secret *all)
+{
+    return secret_make(all, CREDENTIAL_PASSPHRASE_MAX + 2);
+}
+
+/* The first n bytes of all, less one newline at the end, are a passphrase. from is for people; a
+ * negative n is the errno with which reading it failed. */
+static int accept_passphrase(struct secret *ret, const struct secret *all, ssize_t n,
+                             const char *from, struct report *rep)
+{
+    if (n < 0)
+        return report_errno(rep, (int)-n, "cannot read the passphrase from %s", from);
+    if (n > 0 && all->bytes[n - 1] == '\n')
+        n--;
+    if (n == 0)
+        return report_error(rep, EINVAL, "the passphrase from %s is empty", from);
+    if (n > CREDENTIAL_PASSPHRASE_MAX)
+        return report_error(rep, EINVAL, "the passphrase from %s is longer than %d bytes", from,
+                            CREDENTIAL_PASSPHRASE_MAX);
+    return secret_copy(ret, all->bytes, (size_t)n);
+}
+
+static int read_stdin(struct secret *ret, struct report *rep)
+{
+    AUTO_SECRET struct secret all = {0};
+    int r = make_room(&all);
+
+    if (r < 0)
+        return r;
+    return accept_passphrase(ret, &all, read_first_line(STDIN_FILENO, all.bytes, all.len),
+                             "standard input", rep);
+}
+
+/* Ordinary files, and whatever else can be opened: a pipe of the shell's <(command). */
+static int read_passphrase_file(struct secret *ret, const char *path, struct report *rep)
+{
+    AUTO_SECRET struct secret all = {0};
+    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    struct stat st;
+    int r;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return report_errno(rep, errno, "cannot open passphrase file %s", path);
+    if (S_ISREG(st.st_mode) && st.st_mode & (S_IRGRP | S_IROTH))
+        report_warn(rep, "passphrase file %s can be read by others (chmod 600 would end that)",
+                    path);
+    r = make_room(&all);
+    return r < 0 ? r : accept_passphrase(ret, &all, read_all(fd, all.bytes, all.len), path, rep);
+}
+
+/* Start the command with its stdout in *from. It gets ordinary signals whatever is blocked here. */
+static int start_command(const char *command, pid_t *pid, int *from)
+{
+    char shell[] = "sh", option[] = "-c";
+    char *const argv[] = {shell, option, (char *)command, NULL}; /* only read */
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    AUTO_FD int to = -1;
+    int ends[2], r;
+    sigset_t none;
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -errno;
+    *from = ends[0];
+    to = ends[1];
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attr);
+    r = posix_spawn_file_actions_adddup2(&files, to, STDOUT_FILENO);
+    if (r == 0)
+        r = posix_spawnattr_setsigmask(&attr, &none);
+    if (r == 0)
+        r = posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK);
+    if (r == 0)
+        r = posix_spawn(pid, "/bin/sh", &files, &attr, argv, environ);
+    posix_spawnattr_destroy(&attr);
+    posix_spawn_file_actions_destroy(&files);
+    return -r;
+}
+
+static int end_command(pid_t pid, struct report *rep)
+{
+    int status;
+
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return report_errno(rep, errno, "lost the passphrase command");
+    if (WIFSIGNALED(status))
+        return report_error(rep, EIO, "the passphrase command was ended by signal %d",
+                            WTERMSIG(status));
+    if (WEXITSTATUS(status) != 0)
+        return report_error(rep, EIO, "the passphrase command failed with status %d",
+                            WEXITSTATUS(status));
+    return 0;
+}
+
+/* That the command failed explains better than that it printed nothing; but one that prints without
+ * end fails only because nobody listens any more. */
+static int read_passphrase_command(struct secret *ret, const char *command, struct report *rep)
+{
+    AUTO_SECRET struct secret all = {0};
+    int from = -1, r = make_room(&all), ended;
+    pid_t pid;
+    ssize_t n;
+
+    if (r < 0)
+        return r;
+    r = start_command(command, &pid, &from);
+    if (r < 0)
+        return report_errno(rep, -r, "cannot run the passphrase command");
+    n = read_all(from, all.bytes, all.len);
+    close(from);
+    ended = end_command(pid, n == (ssize_t)all.len ? NULL : rep);
+    if (ended < 0 && n != (ssize_t)all.len)
+        return ended;
+    return accept_passphrase(ret, &all, n, "the passphrase command", rep);
+}
+
+/* The file that systemd made of LoadCredential=hushvol.NAME. 1 read, 0 there is none. */
+static int read_systemd_credential(struct secret *ret, const char *name, struct report *rep)
+{
+    const char *folder = secure_getenv("CREDENTIALS_DIRECTORY");
+    char path[PATH_MAX];
+    int r;
+
+    if (folder == NULL || name == NULL || strchr(name, '/') != NULL ||
+        snprintf(path, sizeof(path), "%s/hushvol.%s", folder, name) >= (int)sizeof(path) ||
+        access(path, F_OK) < 0)
+        return 0;
+    r = read_passphrase_file(ret, path, rep);
+    return r < 0 ? r : 1;
+}
+
+static int ask_passphrase(struct secret *ret, const struct credential_source *src,
+                          struct report *rep)
+{
+    AUTO_TTY struct tty tty = {0};
+    AUTO_SECRET struct secret again = {0};
+    int r = tty_open(&tty, rep);
+
+    if (r == -ENXIO)
+        return report_error(rep, ENXIO,
+                            "there is no terminal to ask for the passphrase on (give "
+                            "--passphrase-file, --passphrase-command or --keyfile)");
+    if (r == 0)
+        r = tty_ask(&tty, src->prompt != NULL ? src->prompt : "Passphrase", ret,
+                    CREDENTIAL_PASSPHRASE_MAX, rep);
+    if (r < 0 || !src->confirm)
+        return r;
+    r = tty_ask(&tty, "The same again", &again, CREDENTIAL_PASSPHRASE_MAX, rep);
+    if (r < 0)
+        return r;
+    if (again.len != ret->len || !secret_equal(again.bytes, ret->bytes, ret->len))
+        return report_error(rep, EINVAL, "the two entries differ");
+    return 0;
+}
+
+static bool is_ascii(const struct secret *s)
+{
+    for (size_t i = 0; i < s->len; i++)
+        if (s->bytes[i] & 0x80)
+            return false;
+    return true;
+}
+
+/* Is s UTF-8 in normal form C? The library writes the form into memory of ours, so that the
+ * passphrase does not end on the heap; three times the length is what NFC can need. */
+static bool is_nfc(const struct secret *s)
+{
+    AUTO_SECRET struct secret room = {0};
+    size_t len = 3 * s->len + 16;
+    uint8_t *nfc;
+    bool same;
+
+    if (u8_check(s->bytes, s->len) != NULL || secret_make(&room, len) < 0)
+        return false;
+    nfc = u8_normalize(UNINORM_NFC, s->bytes, s->len, room.bytes, &len);
+    if (nfc == NULL)
+        return false;
+    same = len == s->len && secret_equal(nfc, s->bytes, len);
+    if (nfc != room.bytes) {
+        secret_wipe(nfc, len);
+        free(nfc);
+    }
+    return same;
+}
+
+/* Passphrases are bytes; but the same letters typed elsewhere may come as other bytes. */
+static void hint_at_encoding(const struct secret *s, struct report *rep)
+{
+    if (!is_ascii(s) && !is_nfc(s))
+        report_warn(rep, "the passphrase is not UTF-8 in normal form C: another keyboard or system "
+                         "may send other bytes for the same letters");
+}
+
+static int read_passphrase(struct credential *c, const struct credential_source *src,
+                           struct report *rep)
+{
+    int r;
+
+    c->has_passphrase = true;
+    if (src->passphrase_file != NULL && strcmp(src->passphrase_file, "-") == 0)
+        return read_stdin(&c->passphrase, rep);
+    if (src->passphrase_file != NULL)
+        return read_passphrase_file(&c->passphrase, src->passphrase_file, rep);
+    if (src->passphrase_command != NULL)
+        return read_passphrase_command(&c->passphrase, src->passphrase_command, rep);
+    r = read_systemd_credential(&c->passphrase, src->name, rep);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    if (src->n_keyfiles > 0) {
+        c->has_passphrase = false;
+        return 0;
+    }
+    c->typed = true;
+    return ask_passphrase(&c->passphrase, src, rep);
+}
+
+/* Append a key file to all, which has room for one byte more than may be; *len is in use. */
+static int read_keyfile(struct secret *all, size_t *len, const char *path, struct report *rep)
+{
+    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    ssize_t n;
+
+    if (fd < 0)
+        return report_errno(rep, errno, "cannot open key file %s", path);
+    n = read_all(fd, all->bytes + *len, all->len - *len);
+    if (n < 0)
+        return report_errno(rep, (int)-n, "cannot read key file %s", path);
+    if (n == 0)
+        return report_error(rep, EINVAL, "key file %s is empty", path);
+    *len += (size_t)n;
+    if (*len > CREDENTIAL_KEYFILE_MAX)
+        return report_error(rep, EINVAL, "the key files have more than %d MiB",
+                            CREDENTIAL_KEYFILE_MAX >> 20);
+    return 0;
+}
+
+static int read_keyfiles(struct credential *c, const struct credential_source *src,
+                         struct report *rep)
+{
+    AUTO_SECRET struct secret all = {0};
+    size_t len = 0;
+    int r = secret_make(&all, CREDENTIAL_KEYFILE_MAX + 1);
+
+    for (unsigned i = 0; r == 0 && i < src->n_keyfiles; i++)
+        r = read_keyfile(&all, &len, src->keyfiles[i], rep);
+    if (r < 0)
+        return r;
+    c->n_keyfiles = src->n_keyfiles;
+    return secret_copy(&c->keyfiles, all.bytes, len);
+}
+
+int credential_read(struct credential *ret, const struct credential_source *src, struct report *rep)
+{
+    AUTO_CREDENTIAL struct credential c = {0};
+    int r = 0;
+
+    if (src->passphrase_file != NULL && src->passphrase_command != NULL)
+        return report_error(rep, EINVAL,
+                            "a passphrase file and a passphrase command exclude each other");
+    if (src->n_keyfiles > 0)
+        r = read_keyfiles(&c, src, rep);
+    if (r == 0)
+        r = read_passphrase(&c, src, rep);
+    if (r < 0)
+        return r;
+    if (c.has_passphrase)
+        hint_at_encoding(&c.passphrase, rep);
+    *ret = c;
+    c = (struct credential){0};
+    return 0;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "keystore/format.h"
+
+/* The table of container formats, and what to say about bytes that none of them knows. */
+
+#include "base/bytes.h"
+#include "keystore/native/native.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define LOOK 4096 /* bytes that are looked at, at either end */
+
+const struct key_format *const key_formats[] = {
+    &native_format,
+    NULL,
+};
+
+const struct key_format *key_format_named(const char *name)
+{
+    for (const struct key_format *const *f = key_formats; *f != NULL; f++)
+        if (strcmp((*f)->name, name) == 0)
+            return *f;
+    return NULL;
+}
+
+void key_volume_done(struct key_volume *v)
+{
+    secret_done(&v->prk);
+}
+
+/* Read up to LOOK bytes at off, a multiple of LOOK or of a smaller granule; the rest is zeros. */
+static int look(struct blk *b, unsigned char buf[LOOK], uint64_t off)
+{
+    uint64_t len = b->size - off < LOOK ? b->size - off : LOOK;
+
+    memset(buf, 0, LOOK);
+    return b->granule <= LOOK ? blk_read(b, buf, (size_t)len, off) : -EINVAL;
+}
+
+/* FreeBSD's GELI keeps its metadata in the last sector, which may have any size from 512. */
+static bool is_geli(struct blk *b)
+{
+    unsigned char buf[LOOK] __attribute__((aligned(LOOK)));
+    uint64_t off = b->size > LOOK ? bytes_round_down(b->size - LOOK, b->granule) : 0;
+
+    if (look(b, buf, off) < 0)
+        return false;
+    for (size_t at = 0; at + 512 <= LOOK; at += 512)
+        if (memcmp(buf + at, "GEOM::ELI", 10) == 0)
+            return true;
+    return false;
+}
+
+/* No format knows b: what is it? */
+static int explain_unknown(struct blk *b, struct report *rep)
+{
+    static const unsigned char luks[] = {'L', 'U', 'K', 'S', 0xba, 0xbe};
+    unsigned char buf[LOOK] __attribute__((aligned(LOOK)));
+    int r;
+
+    if (b->size == 0)
+        return report_error(rep, EBADMSG, "not a container: it is empty");
+    r = look(b, buf, 0);
+    if (r < 0)
+        return report_errno(rep, -r, "cannot read the header");
+    if (memcmp(buf, luks, sizeof(luks)) == 0)
+        return report_error(rep, EOPNOTSUPP, "LUKS containers are not supported by this version");
+    if (is_geli(b))
+        return report_error(rep, EOPNOTSUPP, "GELI containers are not supported by this version");
+    if (bytes_are_zero(buf, sizeof(buf)))
+        return report_error(rep, EBADMSG, "not a container: it begins with zeros");
+    return report_error(rep, EBADMSG, "not a container (or its header is destroyed)");
+}
+
+int key_recognise(const struct key_format **ret, struct blk *b, struct report *rep)
+{
+    for (const struct key_format *const *f = key_formats; *f != NULL; f++) {
+        int r = (*f)->recognise(b);
+
+        if (r < 0)
+            return report_errno(rep, -r, "cannot read the header");
+        if (r > 0) {
+            *ret = *f;
+            return 0;
+        }
+    }
+    return explain_unknown(b, rep);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "keystore/native/native.h"
+
+/* What the format offers to the rest, put together from the copies on the medium (store), the
+ * unlock (unlock) and the bytes (header, slot). */
+
+#include "base/bytes.h"
+#include "keystore/native/header.h"
+#include "keystore/native/slot.h"
+#include "keystore/native/store.h"
+#include "keystore/native/unlock.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+static int native_recognise(struct blk *b)
+{
+    unsigned char block[NATIVE_BLOCK] __attribute__((aligned(NATIVE_ALIGN)));
+    size_t len = b->granule > sizeof(native_magic) ? b->granule : sizeof(native_magic);
+    int error = 0;
+
+    for (unsigned i = 0; i < NATIVE_COPIES && len <= sizeof(block); i++) {
+        int r;
+
+        if (native_copy_off(i) > b->size || len > b->size - native_copy_off(i))
+            break;
+        r = blk_read(b, block, len, native_copy_off(i));
+        if (r == 0 && memcmp(block, native_magic, sizeof(native_magic)) == 0)
+            return 1;
+        error = r < 0 ? r : error;
+    }
+    return error;
+}
+
+static uint64_t native_container_size(uint64_t size)
+{
+    return size + NATIVE_DATA;
+}
+
+static int native_check_create(const struct key_create *req, struct report *rep)
+{
+    if (native_cipher_number(req->cipher) < 0)
+        return report_error(
+            rep, EOPNOTSUPP,
+            "a native container cannot use cipher \"%s\" (aes-256-xts, aes-128-xts)", req->cipher);
+    if (req->sector_size < 512 || req->sector_size > 65536 ||
+        !bytes_is_power_of_two(req->sector_size))
+        return report_error(rep, EINVAL,
+                            "sectors of %" PRIu32 " bytes are not possible (512, 1024, ... 65536)",
+                            req->sector_size);
+    if (req->size == 0 || req->size % req->sector_size != 0 || req->size > INT64_MAX - NATIVE_DATA)
+        return report_error(rep, EINVAL,
+                            "a disk of %" PRIu64 " bytes is not possible with sectors of %" PRIu32,
+                            req->size, req->sector_size);
+    if (req->label != NULL && strlen(req->label) > KEY_LABEL_MAX)
+        return report_error(rep, EINVAL, "a label has at most %u bytes", KEY_LABEL_MAX);
+    return kdf_request_check(&req->kdf, rep);
+}
+
+static struct native_header native_new_header(const struct key_create *req)
+{
+    struct native_header h = {
+        .major = NATIVE_MAJOR,
+        .minor = NATIVE_MINOR,
+        .seq = 1,
+        .slot_seq = 1,
+        .mode = NATIVE_MODE_PLAIN,
+        .cipher = (uint8_t)native_cipher_number(req->cipher),
+        .kdf = NATIVE_KDF_HKDF,
+        .unit = req->sector_size,
+        .logical_block = 512,
+        .chunk_shift = 32,
+        .data_offset = NATIVE_DATA,
+        .flags = req->discard ? NATIVE_FLAG_DISCARD : 0,
+        .capacity = req->size,
+    };
+
+    if (req->label != NULL)
+        memcpy(h.label, req->label, strlen(req->label));
+    secret_random(h.salt, sizeof(h.salt));
+    secret_random(h.uuid, sizeof(h.uuid));
+    h.uuid[6] = (unsigned char)((h.uuid[6] & 0x0f) | 0x40); /* RFC 4122: random */
+    h.uuid[8] = (unsigned char)((h.uuid[8] & 0x3f) | 0x80);
+    return h;
+}
+
+static int native_create(struct blk *b, const struct key_create *req, const struct credential *cred,
+                         struct report *rep)
+{
+    unsigned char block[NATIVE_BLOCK] __attribute__((aligned(NATIVE_ALIGN))) = {0};
+    struct native_header h;
+    struct kdf_cost cost;
+    AUTO_SECRET struct secret master = {0};
+    int r = native_check_create(req, rep);
+
+    if (r == 0 && b->size < native_container_size(req->size))
+        r = report_error(rep, EINVAL, "%" PRIu64 " bytes are too few for the container", b->size);
+    if (r == 0)
+        r = kdf_choose(&cost, &req->kdf, rep);
+    if (r == 0)
+        r = secret_make(&master, NATIVE_MASTER);
+    if (r < 0)
+        return r;
+    secret_random(master.bytes, master.len);
+    h = native_new_header(req);
+    r = native_header_encode(block, &h);
+    if (r == 0)
+        r = native_slot_wrap(native_header_slot(block, 0), 0, &h, &cost, NULL, cred, &master, rep);
+    if (r == 0)
+        r = native_store_seal(block, &h, &master);
+    return r < 0 ? r : native_store_create(b, block, rep);
+}
+
+/* Slots of an unknown kind are named and left out; that there are only such is no empty list. */
+static int native_slots(struct key_store *ks, struct key_slot_info *out, unsigned max,
+                        struct report *rep)
+{
+    unsigned n = 0;
+    int unknown = 0;
+
+    for (unsigned i = 0; i < NATIVE_SLOTS && n < max; i++) {
+        struct native_slot s;
+        int r;
+
+        native_slot_decode(&s, native_header_slot(ks->copy[ks->current].block, i));
+        r = s.used ? native_slot_check(&s, i, NULL) : -ENOENT;
+        if (r == -EOPNOTSUPP) {
+            report_warn(rep, "key slot %u is of a kind that this version does not support", i);
+            unknown = r;
+        }
+        if (r < 0)
+            continue;
+        out[n] = (struct key_slot_info){
+            .index = i, .kind = s.type, .cost = s.cost, .created = s.created};
+        memcpy(out[n++].label, s.label, sizeof(s.label));
+    }
+    return n > 0 ? (int)n : unknown;
+}
+
+/* The slot to fill: the wanted one if it is free, else the first that is. */
+static int free_slot(struct key_store *ks, int wanted, struct report *rep)
+{
+    struct native_slot s;
+
+    if (wanted != KEY_SLOT_ANY && (wanted < 0 || wanted >= NATIVE_SLOTS))
+        return report_error(rep, EINVAL, "there is no key slot %d (0 to %d)", wanted,
+                            NATIVE_SLOTS - 1);
+    for (unsigned i = 0; i < NATIVE_SLOTS; i++) {
+        if (wanted != KEY_SLOT_ANY && wanted != (int)i)
+            continue;
+        native_slot_decode(&s, native_header_slot(ks->copy[ks->current].block, i));
+        if (!s.used)
+            return (int)i;
+    }
+    if (wanted != KEY_SLOT_ANY)
+        return report_error(rep, EEXIST, "key slot %d is in use", wanted);
+    return report_error(rep, ENOSPC, "all %d key slots are in use", NATIVE_SLOTS);
+}
+
+static int native_add(struct key_store *ks, const struct credential *cred, int slot,
+                      const char *label, const struct kdf_request *kdf, struct report *rep)
+{
+    struct kdf_cost cost;
+    int r, index = free_slot(ks, slot, rep);
+
+    assert(ks->master.bytes != NULL);
+    if (index < 0)
+        return index;
+    if (label != NULL && strlen(label) > NATIVE_SLOT_LABEL)
+        return report_error(rep, EINVAL, "the label of a key slot has at most %d bytes",
+                            NATIVE_SLOT_LABEL);
+    r = kdf_choose(&cost, kdf, rep);
+    if (r == 0)
+        r = native_store_repair(ks, rep);
+    if (r < 0)
+        return r;
+    memcpy(ks->next, ks->copy[ks->current].block, NATIVE_BLOCK);
+    r = native_slot_wrap(native_header_slot(ks->next, (unsigned)index), (unsigned)index,
+                         &ks->copy[ks->current].header, &cost, label, cred, &ks->master, rep);
+    if (r == 0)
+        r = native_store_update(ks, rep);
+    return r < 0 ? r : index;
+}
+
+const struct key_format native_format = {
+    .name = "native",
+    .recognise = native_recognise,
+    .container_size = native_container_size,
+    .check_create = native_check_create,
+    .create = native_create,
+    .open = native_store_open,
+    .close = native_store_close,
+    .unlock = native_unlock,
+    .repair = native_store_repair,
+    .slots = native_slots,
+    .add = native_add,
+    .max_slots = NATIVE_SLOTS,
+};

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/* The two header copies on the medium: which one counts, and in which order they are written.
+ * docs/format.md 10.1. From one thread. */
+
+#include "base/report.h"
+#include "base/secret.h"
+#include "block/blk.h"
+#include "keystore/format.h"
+#include "keystore/native/header.h"
+
+#define NATIVE_ALIGN 4096 /* what O_DIRECT may ask of memory */
+
+struct native_copy {
+    unsigned char block[NATIVE_BLOCK] __attribute__((aligned(NATIVE_ALIGN)));
+    struct native_header header;
+    int state; /* 0 usable; -EBADMSG damaged, -EOPNOTSUPP not for us, else unreadable */
+};
+
+struct key_store {
+    struct native_copy copy[NATIVE_COPIES];
+    unsigned char next[NATIVE_BLOCK] __attribute__((aligned(NATIVE_ALIGN))); /* an update */
+    struct blk *b;
+    unsigned current;     /* the copy that counts */
+    struct secret master; /* after an unlock */
+    bool broken;          /* a write failed: no other follows */
+};
+
+static inline uint64_t native_copy_off(unsigned i)
+{
+    return (uint64_t)i * NATIVE_COPY_STEP;
+}
+
+/* Read both copies and find the one that counts. Errors as format.h says of open. */
+int native_store_open(struct key_store **ret, struct blk *b, struct report *rep);
+void native_store_close(struct key_store *ks);
+
+/* Does the container hold what the header promises, and may it be used as b was opened? -EBADMSG
+ * cut short, -EOPNOTSUPP only read-only. */
+int native_store_check(const struct key_store *ks, const struct native_header *h,
+                       struct report *rep);
+
+/* The first header on b. */
+int native_store_create(struct blk *b, const unsigned char block[NATIVE_BLOCK], struct report *rep);
+/* The MAC and the checksum under this volume's keys. */
+int native_store_seal(unsigned char block[NATIVE_BLOCK], const struct native_header *h,
+                      const struct secret *master);
+
+/* After an unlock: make the other copy equal to the current one, and say so when it was not. */
+int native_store_repair(struct key_store *ks, struct report *rep);
+/* After an unlock and a repair: ks->next, the current block with other slots, becomes the header.
+ * -EOVERFLOW when it was changed too often. */
+int native_store_update(struct key_store *ks, struct report *rep);
