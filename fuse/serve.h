@@ -9,27 +9,46 @@
 
 #include <sys/types.h>
 
+struct json_object;
+
 struct serve_spec {
     const char *name;       /* of the volume */
-    const char *mountpoint; /* absolute */
+    const char *source;     /* what the mount table names as the source: the container's path */
+    const char *mountpoint; /* absolute, no symbolic links in it */
     bool allow_other, allow_root;
-    bool cache;   /* let the kernel cache pages; default is direct I/O */
-    uid_t uid;    /* owner of the files; (uid_t)-1: the caller */
-    gid_t gid;    /* (gid_t)-1: the caller's */
-    mode_t mode;  /* of image; (mode_t)-1: 0600, 0400 when read-only */
+    bool cache;  /* let the kernel cache pages; default is direct I/O */
+    uid_t uid;   /* owner of the files; (uid_t)-1: the caller */
+    gid_t gid;   /* (gid_t)-1: the caller's */
+    mode_t mode; /* of image; (mode_t)-1: 0600, 0400 when read-only */
 };
+
+/* Threads that answer requests, at most: one for each request that the kernel keeps in flight by
+ * itself (SERVE_BACKGROUND), since all of those may be writes that wait for room on the host, and
+ * some for everybody else. Made when needed, so most mounts never see a tenth of them. */
+#define SERVE_BACKGROUND 64
+#define SERVE_THREADS (SERVE_BACKGROUND + 16)
 
 struct serve; /* one mounted session */
 
-/* Mount with default_permissions,nosuid,nodev and what spec says. vol and spec are borrowed.
- * -EACCES, -EPERM, -ENOENT, -ENOSYS no /dev/fuse here (says what to do: hushvol doctor). */
+/* Mount with default_permissions,nosuid,nodev and what spec says. vol is borrowed, and so are the
+ * words in spec. -EOPNOTSUPP no FUSE here, -EPERM allow_other without permission, -ENOENT,
+ * -ENOTDIR, -EIO the mount failed; each says what to do. */
 int serve_mount(struct serve **ret, struct volume *vol, const struct serve_spec *spec,
                 struct report *rep);
-/* Answer requests until the file system is unmounted or serve_stop(). */
+/* Answer requests until the file system is unmounted or serve_stop(). -EIO when the connection
+ * broke in any other way. */
 int serve_loop(struct serve *s);
-/* End the loop soon: from any thread, also from a signal handler's thread. */
+/* End the loop soon, from any thread. It may come just before the loop looks and be missed: repeat
+ * until the loop returned. */
 void serve_stop(struct serve *s);
+/* Was it unmounted or stopped? From any thread. */
+bool serve_ended(struct serve *s);
 /* Unmount if still mounted, release. NULL is fine. */
 void serve_close(struct serve *s);
+/* Words of libfuse from here on go to another report; borrowed, NULL swallows them. */
+void serve_set_report(struct report *rep);
+
 /* How often image is open now. */
 unsigned serve_opens(struct serve *s);
+/* The counters as one JSON object, the caller's to put. NULL without memory. */
+struct json_object *serve_stats(struct serve *s);

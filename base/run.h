@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/* Other programs that do a step for us (mkfs, fsck, mount, fusermount3). */
+
+#include "base/report.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum run_output { RUN_SHOW, RUN_HIDE, RUN_HIDE_ALL }; /* shown; stdout hidden; stderr hidden too */
+
+/* Where is the program? Looks in $PATH and then where users' paths do not lead: /usr/sbin, /sbin,
+ * /usr/local/sbin, ..., so that a user without sbin in his path has fsck. Root's commands ask
+ * system folders only. out holds size bytes. -ENOENT. */
+int run_find(char *out, size_t size, const char *program);
+
+/* Run argv[0] (found by run_find) with default signals and no descriptor but stdio, and wait.
+ * Returns its exit status, 128 + n when signal n ended it; -ENOENT no such program (said), -errno.
+ */
+int run_wait(const char *const argv[], enum run_output output, struct report *rep);

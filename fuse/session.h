@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/* What the files of the FUSE front share: one mounted session and its counters. */
+
+#define FUSE_USE_VERSION FUSE_MAKE_VERSION(3, 12)
+#include <fuse_lowlevel.h>
+
+#include "fuse/serve.h"
+
+#include <json-c/json.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <time.h>
+
+#define SERVE_REQUEST_MAX (1024 * 1024) /* bytes in one read or write */
+
+enum serve_ino { SERVE_ROOT = FUSE_ROOT_ID, SERVE_IMAGE, SERVE_STATS };
+
+/* Each kind of request counts how many, how many bytes, and the time they took. */
+enum serve_kind { SERVE_READ, SERVE_WRITE, SERVE_FLUSH, SERVE_DISCARD, SERVE_ZERO, SERVE_KINDS };
+
+/* Threads count on their own cache lines, as far as there are enough of those. */
+#define SERVE_SHARDS 16
+struct serve_shard {
+    _Alignas(128) struct {
+        atomic_ullong n, bytes, ns;
+    } kind[SERVE_KINDS];
+    atomic_ullong errors;
+};
+
+struct serve {
+    struct fuse_session *session;
+    struct volume *vol;
+    struct blk *top;
+    const char *name;
+    bool cache, read_only, mounted;
+    uid_t uid;
+    gid_t gid;
+    mode_t mode;
+    uint64_t data_offset; /* bytes of the container that are no part of the disk */
+    struct timespec since;
+    atomic_llong written; /* when the last write ended, seconds since 1970 */
+    atomic_uint opens;
+    pthread_key_t buffer; /* a thread's private buffer for reads */
+    pthread_t looper;
+    atomic_bool looping;
+    struct serve_shard shards[SERVE_SHARDS];
+};
+
+extern const struct fuse_lowlevel_ops serve_ops;
+
+/* Bytes for a thread's read buffer, page-aligned, SERVE_REQUEST_MAX of them; made at the first call
+ * of a thread, released with it. NULL without memory. */
+void *serve_thread_buffer(struct serve *s);
+void serve_thread_buffer_free(void *bytes);
+
+/* Now, for serve_count(). */
+uint64_t serve_clock(void);
+/* A request of this kind ended; r is what the volume answered, began what serve_clock() said. */
+void serve_count(struct serve *s, enum serve_kind kind, uint64_t bytes, int r, uint64_t began);
