@@ -75,6 +75,7 @@ struct request {
     struct vol_create create;
     const char *integrity;
     bool insecure_null, help, verbose;
+    char prompt[REPORT_LINE];
 };
 
 static int take_size(uint64_t *ret, const char *option, const char *arg)
@@ -214,7 +215,8 @@ static int create(int argc, char **argv)
     r = check_words(&q, &rep);
     if (r < 0)
         return r;
-    q.create.credential.prompt = q.create.container;
+    snprintf(q.prompt, sizeof(q.prompt), "New passphrase for %s", q.create.container);
+    q.create.credential.prompt = q.prompt;
     cmd_progress_start(&progress, "create");
     q.create.progress = &progress.progress;
     r = vol_create(&q.create, &holder, &rep);

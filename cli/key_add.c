@@ -17,7 +17,8 @@ static const char usage[] =
     "Usage: hushvol key add CONTAINER [OPTION...]\n"
     "\n"
     "Adds a key slot. The container has to be unmounted. Asks for a passphrase that opens it, then\n"
-    "twice for the new one, unless options say where they come from.\n"
+    "twice for the new one, unless options say where they come from; when both come from standard\n"
+    "input (-), the new one is its second line.\n"
     "\n"
     CMD_CREDENTIAL_USAGE
     CMD_NEW_CREDENTIAL_USAGE
@@ -51,6 +52,7 @@ struct request {
     struct credential_source old_key, new_key;
     struct kdf_request kdf;
     bool help, verbose;
+    char old_prompt[REPORT_LINE], new_prompt[REPORT_LINE];
 };
 
 static int take_option(struct request *q, int opt, char **argv)
@@ -129,7 +131,11 @@ static int key_add(int argc, char **argv)
         return cmd_help(&cmd_key_add);
     report_stderr_init(&rep, "key add", q.container);
     rep.silent_infos = !q.verbose;
-    q.old_key.prompt = q.new_key.prompt = spec.path = q.container;
+    snprintf(q.old_prompt, sizeof(q.old_prompt), "Passphrase for %s", q.container);
+    snprintf(q.new_prompt, sizeof(q.new_prompt), "New passphrase for %s", q.container);
+    q.old_key.prompt = q.old_prompt;
+    q.new_key.prompt = q.new_prompt;
+    spec.path = q.container;
     r = key_container_open(&c, &spec, &holder, &rep);
     if (r == -EBUSY)
         return cmd_busy(q.container, holder, &rep);

@@ -40,6 +40,7 @@ struct request {
     int slot;
     struct credential_source key;
     bool help, verbose;
+    char prompt[REPORT_LINE];
 };
 
 static int take_option(struct request *q, int opt, char **argv)
@@ -94,7 +95,9 @@ static int key_test(int argc, char **argv)
         return cmd_help(&cmd_key_test);
     report_stderr_init(&rep, "key test", q.container);
     rep.silent_infos = !q.verbose;
-    q.key.prompt = spec.path = q.container;
+    snprintf(q.prompt, sizeof(q.prompt), "Passphrase for %s", q.container);
+    q.key.prompt = q.prompt;
+    spec.path = q.container;
     r = key_container_open(&c, &spec, NULL, &rep);
     if (r == 0)
         r = key_unlock_with(&c, &q.key, q.slot, &volume, &rep);

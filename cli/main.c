@@ -12,6 +12,9 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
+    &cmd_create,
+    &cmd_key,
+    &cmd_doctor,
     NULL,
 };
 

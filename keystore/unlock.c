@@ -67,23 +67,24 @@ static void held_release(struct held *h)
         h->to->say(h->to, REPORT_ERROR, h->error);
 }
 
-/* Is there anything that a credential could open? */
+/* Is there anything that a credential could open? What is in the slots but unknown here is left to
+ * the format, which names it when it unlocks. */
 static int check_slots(struct key_container *c, int slot, struct report *rep)
 {
     struct key_slot_info used[KEY_SLOTS_MAX];
-    int n;
+    int n = -EOPNOTSUPP;
 
-    if (c->format->slots == NULL)
-        return 0;
-    n = c->format->slots(c->store, used, KEY_SLOTS_MAX, rep);
+    if (c->format->slots != NULL)
+        n = c->format->slots(c->store, used, KEY_SLOTS_MAX, NULL);
     if (n < 0)
-        return n;
+        return 0;
     if (n == 0)
-        return report_error(rep, EKEYREJECTED, "no key slot is in use: the container was erased");
+        return report_error(rep, EKEYREJECTED,
+                            "the container was erased: it has no key slot any more");
     for (int i = 0; i < n; i++)
         if (slot == KEY_SLOT_ANY || used[i].index == (unsigned)slot)
             return 0;
-    return report_error(rep, EKEYREJECTED, "key slot %d is empty", slot);
+    return report_error(rep, EKEYREJECTED, "there is no key in slot %d", slot);
 }
 
 /* -EAGAIN: the passphrase was wrong, and typing it again may help; that has been said. */
