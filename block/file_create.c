@@ -15,6 +15,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/random.h>
+#include <sys/vfs.h>
 
 struct file_draft {
     int folder;    /* where it is made */
@@ -100,12 +101,24 @@ static int draft_take_old(struct file_draft *d, const char *path, struct report 
     return file_lock(d->old, F_WRLCK, NULL, rep);
 }
 
+/* What cannot fit is known without trying: to try would fill the host's disk (or memory, on a
+ * tmpfs) to the last block, for a moment, under everybody else. Blocks kept for root count as room.
+ */
+static int file_check_room(const struct file *f, uint64_t size)
+{
+    struct statfs fs;
+
+    if (fstatfs(f->fd, &fs) < 0 || fs.f_blocks == 0) /* some file systems do not tell */
+        return 0;
+    return size / (uint64_t)fs.f_bsize > fs.f_bfree ? -ENOSPC : 0;
+}
+
 /* Storage for all of a new file. In pieces, so that whoever waits can see it grow, or stop it. */
 static int file_preallocate(struct file *f, const struct blk_file_create *spec)
 {
     bool fallocates = true;
     uint64_t off = 0;
-    int r = 0;
+    int r = file_check_room(f, spec->size);
 
     while (r == 0 && off < spec->size) {
         uint64_t piece = fallocates ? 1 << 30 : 32 << 20;
