@@ -6,6 +6,7 @@
 
 #include "base/auto.h"
 #include "base/size.h"
+#include "fuse/folder.h"
 #include "keystore/kdf.h"
 
 #include <errno.h>
@@ -370,6 +371,39 @@ static void check_room(struct doctor *d, const char *check, const char *folder, 
         found(d, DOCTOR_OK, check, NULL, "%s free in %s", free_text, what);
 }
 
+/* Keeps the words with which a folder is refused. */
+struct words {
+    struct report rep;
+    char text[200];
+};
+
+static void keep_words(struct report *rep, enum report_level level, const char *text)
+{
+    struct words *w = container_of(rep, struct words, rep);
+
+    if (level == REPORT_ERROR)
+        snprintf(w->text, sizeof(w->text), "%s", text);
+}
+
+static void check_runtime_folder(struct doctor *d)
+{
+    static const char check[] = "runtime-folder";
+    struct words words = {.rep.say = keep_words};
+    struct serve_folder folder;
+
+    if (serve_folder_own(&folder, &words.rep) < 0)
+        found(d, DOCTOR_FAIL, check,
+              "remove what is in its place, or give it back to yourself with mode 0700", "%s",
+              words.text);
+    else if (!is_root() && strncmp(folder.path, "/tmp/", 5) == 0)
+        found(d, DOCTOR_WARN, check,
+              "log in through pam_systemd, or set XDG_RUNTIME_DIR to a folder that is yours alone",
+              "there is no /run/user/%u, so %s is used, which clean-up jobs may empty", geteuid(),
+              folder.path);
+    else
+        check_room(d, check, folder.path, folder.path);
+}
+
 static void check_current_folder(struct doctor *d)
 {
     check_room(d, "space", ".", "the current folder");
@@ -377,11 +411,23 @@ static void check_current_folder(struct doctor *d)
 
 void doctor_examine(struct doctor *d)
 {
+    /* clang-format off */
     static void (*const checks[])(struct doctor *) = {
-        check_fuse_device, check_mounting,     check_allow_other, check_apparmor,
-        check_mount_max,   check_request_size, check_loop,        check_helpers,
-        check_memlock,     check_aes,          check_kdf_memory,  check_current_folder,
+        check_fuse_device,
+        check_mounting,
+        check_allow_other,
+        check_apparmor,
+        check_mount_max,
+        check_request_size,
+        check_loop,
+        check_helpers,
+        check_memlock,
+        check_aes,
+        check_kdf_memory,
+        check_runtime_folder,
+        check_current_folder,
     };
+    /* clang-format on */
 
     d->n = 0;
     for (unsigned i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)

@@ -6,6 +6,8 @@
  * choice is a contradiction, while a later list (the command line after a file) may decide
  * differently. */
 
+#include "fuse/record.h"
+
 #include <errno.h>
 #include <grp.h>
 #include <limits.h>
@@ -14,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_LEN_MAX 64
 #define THREADS_MAX 256
 #define SLOT_MAX 255
 
@@ -207,14 +208,9 @@ static int set_enospc(const struct setting *s)
     return 0;
 }
 
-/* A name becomes a folder name and a word of the command line: it must be neither ".." nor look
- * like an option or a path. */
 static int set_name(const struct setting *s)
 {
-    size_t len = strlen(s->value);
-
-    if (len > NAME_LEN_MAX || strspn(s->value, "abcdefghijklmnopqrstuvwxyz0123456789._-") != len ||
-        s->value[0] == '.' || s->value[0] == '-')
+    if (!serve_name_valid(s->value))
         return refuse(s, "up to 64 of a-z 0-9 . _ - and begins with a letter, digit or _");
     s->m->serve.name = s->value;
     return 0;
