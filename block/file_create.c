@@ -249,7 +249,7 @@ int blk_file_create(struct blk **ret, const struct blk_file_create *spec, struct
     if (exists && S_ISBLK(st.st_mode))
         return file_create_on_device(ret, spec, path, rep);
     if (exists && !spec->replace)
-        return report_error(rep, EEXIST, "%s exists already (--force replaces it)", path);
+        return report_error(rep, EEXIST, "%s already exists (use --force to overwrite it)", path);
     return file_create_file(ret, spec, path, exists, rep);
 }
 
