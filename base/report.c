@@ -11,17 +11,31 @@
 #include <syslog.h>
 #include <unistd.h>
 
+/* The control characters of ASCII, and of ISO 8859-1 as UTF-8 writes them (0xc2 and the byte
+ * itself), which some terminals obey as well. 0: none; else its length in bytes. */
+static size_t control_len(const unsigned char *c)
+{
+    if (c[0] < 0x20 || c[0] == 0x7f)
+        return 1;
+    return c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0 ? 2 : 0;
+}
+
 void report_escape(char *out, size_t size, const char *text)
 {
+    const unsigned char *c = (const unsigned char *)text;
     size_t n = 0;
 
-    for (const unsigned char *c = (const unsigned char *)text; *c != '\0' && n + 5 <= size; c++) {
-        if (*c < 0x20 || *c == 0x7f)
-            n += (size_t)snprintf(out + n, size - n, "\\x%02x", *c);
-        else
-            out[n++] = (char)*c;
+    while (*c != '\0') {
+        size_t control = control_len(c);
+
+        if (n + (control > 0 ? 4 * control : 1) >= size)
+            break;
+        if (control == 0)
+            out[n++] = (char)*c++;
+        for (; control > 0; control--)
+            n += (size_t)snprintf(out + n, size - n, "\\x%02x", *c++);
     }
-    out[n < size ? n : size - 1] = '\0';
+    out[n] = '\0';
 }
 
 static void say(struct report *rep, enum report_level level, int err, const char *fmt, va_list ap)
