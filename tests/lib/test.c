@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "lib/test.h"
 
+#include "base/secret.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,4 +73,10 @@ void test_random_bytes(uint64_t *state, void *p, size_t len)
         b += n;
         len -= n;
     }
+}
+
+int test_start(void **state)
+{
+    (void)state;
+    return secret_start(NULL);
 }

@@ -29,3 +29,6 @@ uint64_t test_seed(void);
 /* The next number of the sequence *state (start it with test_seed()). */
 uint64_t test_random(uint64_t *state);
 void test_random_bytes(uint64_t *state, void *p, size_t len);
+
+/* The group setup of tests that hold secrets. */
+int test_start(void **state);
