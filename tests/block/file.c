@@ -248,6 +248,7 @@ static void one_process_cannot_open_twice_either(void **state)
     struct blk *again = NULL;
 
     (void)state;
+    assert_non_null(b);
     assert_int_equal(test_open(&again, path, false, BLK_DIRECT_AUTO), -EBUSY);
     close(open(path, O_RDONLY | O_CLOEXEC)); /* a POSIX lock would be gone now */
     assert_int_equal(test_open(&again, path, false, BLK_DIRECT_AUTO), -EBUSY);
