@@ -6,34 +6,37 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <syslog.h>
 #include <unistd.h>
+#include <unistr.h>
 
-/* The control characters of ASCII, and of ISO 8859-1 as UTF-8 writes them (0xc2 and the byte
- * itself), which some terminals obey as well. 0: none; else its length in bytes. */
-static size_t control_len(const unsigned char *c)
+/* What a terminal may take for an order (C0, DEL and C1 controls) or show in another place than it
+ * stands in (marks that turn the direction of writing). */
+static bool report_plays_tricks(ucs4_t c)
 {
-    if (c[0] < 0x20 || c[0] == 0x7f)
-        return 1;
-    return c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0 ? 2 : 0;
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x202a && c <= 0x202e) ||
+           (c >= 0x2066 && c <= 0x2069);
 }
 
 void report_escape(char *out, size_t size, const char *text)
 {
-    const unsigned char *c = (const unsigned char *)text;
-    size_t n = 0;
+    const uint8_t *at = (const uint8_t *)text;
+    size_t left = strlen(text), n = 0;
 
-    while (*c != '\0') {
-        size_t control = control_len(c);
+    while (left > 0) {
+        ucs4_t c;
+        int len = u8_mbtoucr(&c, at, left);
+        bool plain = len > 0 && !report_plays_tricks(c);
+        size_t n_bytes = len > 0 ? (size_t)len : 1;
 
-        if (n + (control > 0 ? 4 * control : 1) >= size)
+        if (n + (plain ? 1 : 4) * n_bytes >= size)
             break;
-        if (control == 0)
-            out[n++] = (char)*c++;
-        for (; control > 0; control--)
-            n += (size_t)snprintf(out + n, size - n, "\\x%02x", *c++);
+        for (; n_bytes > 0; n_bytes--, at++, left--)
+            n += (size_t)snprintf(out + n, size - n, plain ? "%c" : "\\x%02x", *at);
     }
     out[n] = '\0';
 }

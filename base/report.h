@@ -37,5 +37,6 @@ void report_stderr_init(struct report *rep, const char *what, const char *which)
 /* Lines in syslog, facility daemon. */
 void report_syslog_init(struct report *rep, const char *what, const char *which);
 
-/* Copy text to out (size bytes, always terminated) with control characters as \xNN. */
+/* Copy text to out (size bytes, always terminated) with control characters, marks that turn the
+ * direction of writing, and bytes that are not UTF-8 as \xNN. Cut between characters. */
 void report_escape(char *out, size_t size, const char *text);

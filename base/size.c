@@ -54,6 +54,10 @@ const char *size_format(char out[SIZE_TEXT], uint64_t bytes)
 
     while (power < 5 && bytes >> (10 * (power + 1)) != 0)
         power++;
+    /* "1.0 MiB", where rounding would make "1024.0 KiB" */
+    if (power > 0 && power < 5 &&
+        bytes > (UINT64_C(1024) << (10 * power)) - (UINT64_C(51) << (10 * power)) / 1024)
+        power++;
     if (power == 0)
         snprintf(out, SIZE_TEXT, "%" PRIu64 " B", bytes);
     else if ((bytes & ((UINT64_C(1) << (10 * power)) - 1)) == 0)
