@@ -192,7 +192,8 @@ static int device_check_empty(struct blk *b, const char *path, struct report *re
         if (r < 0)
             return report_errno(rep, -r, "cannot read %s", path);
         if (!bytes_are_zero(bytes, len))
-            return report_error(rep, EEXIST, "%s holds something (--force overwrites it)", path);
+            return report_error(rep, EEXIST, "%s holds something (use --force to overwrite it)",
+                                path);
     }
     return 0;
 }

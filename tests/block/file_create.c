@@ -141,7 +141,7 @@ static void an_existing_file_is_left_alone(void **state)
     (void)state;
     test_report_init(&rep);
     assert_int_equal(blk_file_create(&none, &spec, &rep.rep), -EEXIST);
-    assert_true(test_report_has(&rep, "exists already"));
+    assert_true(test_report_has(&rep, "already exists"));
     b = test_open_file(path);
     assert_int_equal(b->size, 5000);
     assert_int_equal(test_n_files(test_disk), 1);
