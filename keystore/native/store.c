@@ -158,16 +158,12 @@ int native_store_open(struct key_store **ret, struct blk *b, struct report *rep)
     return 0;
 }
 
-/* Every write after an unlock goes through here, so that none follows one that failed (4). */
+/* Every write after an unlock goes through here: none follows one that failed (4). */
 static int store_write(struct key_store *ks, unsigned i, const unsigned char *block,
                        struct report *rep)
 {
-    int r;
+    int r = write_copy(ks->b, i, block, rep);
 
-    if (ks->broken)
-        return report_error(rep, EIO,
-                            "an earlier update of the header failed (open the container again)");
-    r = write_copy(ks->b, i, block, rep);
     ks->broken = r < 0;
     return r;
 }
@@ -180,6 +176,9 @@ int native_store_repair(struct key_store *ks, struct report *rep)
     int r;
 
     assert(ks->master.bytes != NULL);
+    if (ks->broken)
+        return report_error(rep, EIO,
+                            "an earlier update of the header failed (open the container again)");
     if (c->state == 0 && memcmp(c->block, good->block, NATIVE_BLOCK) == 0)
         return 0;
     r = store_write(ks, other, good->block, rep);
@@ -191,12 +190,13 @@ int native_store_repair(struct key_store *ks, struct report *rep)
     return 0;
 }
 
-/* ks->next holds the current block with another slot: number it, authenticate it, store it (2). */
+/* Number ks->next, authenticate it, store it (2). The repair before it saw to (4). */
 int native_store_update(struct key_store *ks, struct report *rep)
 {
     struct native_header h = ks->copy[ks->current].header;
     int r;
 
+    assert(!ks->broken);
     h.seq++;
     h.slot_seq++;
     if (h.seq == UINT64_MAX || h.slot_seq == UINT64_MAX)
