@@ -19,11 +19,11 @@ int inject_stat(const char *path, struct stat *st) __asm__("stat64");
 static bool inject_interrupts(size_t *len)
 {
     struct test_inject *i = &test_inject;
+    unsigned n = ++i->n_transfers;
 
-    i->n_transfers++;
     if (i->at_most != 0 && *len > i->at_most)
         *len = i->at_most;
-    if (i->every_nth_interrupted == 0 || i->n_transfers % i->every_nth_interrupted != 0)
+    if (i->every_nth_interrupted == 0 || n % i->every_nth_interrupted != 0)
         return false;
     errno = EINTR;
     return true;
