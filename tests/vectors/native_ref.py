@@ -7,7 +7,7 @@ read. Written to be compared with the document line by line, not to be fast.
 
     native_ref.py make FILE --size SIZE [--passphrase TEXT] [--keyfile FILE]... [options]
     native_ref.py info FILE                     the header as JSON
-    native_ref.py read FILE OFFSET LENGTH       plaintext to stdout
+    native_ref.py read FILE OFFSET LENGTH...    plaintext of one or more places to stdout
     native_ref.py extract FILE OUT              the whole disk, sparse
     native_ref.py chunk-key FILE CHUNK          the key of one 4 GiB chunk, hex
     native_ref.py dump FILE / undump TEXT FILE  a container as text and back
@@ -339,7 +339,9 @@ def cmd_info(args):
 def cmd_read(args):
     with open(args.file, "rb") as f:
         c = Container.open(f, *credentials(args))
-        sys.stdout.buffer.write(c.read(parse_size(args.offset), parse_size(args.length)))
+        places = [parse_size(x) for x in args.place]
+        for off, length in zip(places[::2], places[1::2]):
+            sys.stdout.buffer.write(c.read(off, length))
 
 
 def cmd_extract(args):
@@ -425,14 +427,14 @@ def main():
     make.set_defaults(run=cmd_make)
 
     for name, run, words in (("info", cmd_info, ["file"]),
-                             ("read", cmd_read, ["file", "offset", "length"]),
+                             ("read", cmd_read, ["file", "place"]),
                              ("extract", cmd_extract, ["file", "out"]),
                              ("chunk-key", cmd_chunk_key, ["file", "chunk"]),
                              ("dump", cmd_dump, ["file"]),
                              ("undump", cmd_undump, ["text", "file"])):
         command = commands.add_parser(name, parents=[credential])
         for word in words:
-            command.add_argument(word)
+            command.add_argument(word, nargs="+" if word == "place" else None)
         command.set_defaults(run=run)
 
     args = parser.parse_args()
