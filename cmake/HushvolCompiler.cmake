@@ -32,3 +32,9 @@ else()
     $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>
     -fstack-clash-protection)
 endif()
+
+if(HUSHVOL_FUZZ)
+  # Coverage for libFuzzer in all code; only the targets themselves link its main.
+  target_compile_options(hushvol_compiler INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(hushvol_compiler INTERFACE -fsanitize=fuzzer-no-link)
+endif()

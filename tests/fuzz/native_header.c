@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Fuzzes what reads a native container before its key is known: recognise, open, slots, and unlock
+ * where no slot asks for real work. Input: one byte of choices, then copy 0, then copy 1, each as
+ * far as there are bytes, zeros behind. The choices let a fuzzer past the checksum and the MAC. */
+
+#include "block/memory.h"
+#include "keystore/format.h"
+#include "lib/container.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SEAL_SUM = 1,    /* checksums that fit */
+    SEAL_MAC = 2,    /* and MACs, under the key of lib/container.c */
+    SAME_COPIES = 4, /* copy 1 is copy 0 */
+    READ_ONLY = 8,
+    CUT_SHIFT = 4, /* the upper half: how much the container is cut, 0 not at all */
+};
+
+static const uint64_t sizes[16] = {CONTAINER_SIZE,
+                                   0,
+                                   1,
+                                   8,
+                                   100,
+                                   4095,
+                                   4096,
+                                   4097,
+                                   0x80000,
+                                   0x80001,
+                                   0x80fff,
+                                   0x81000,
+                                   NATIVE_DATA,
+                                   NATIVE_DATA + 1,
+                                   CONTAINER_SIZE - 1,
+                                   CONTAINER_SIZE - 512};
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t len);
+
+static struct blk *device(void)
+{
+    static struct blk *b;
+
+    if (b == NULL && (secret_start(NULL) < 0 || blk_memory_open(&b, CONTAINER_SIZE, 1) < 0))
+        abort();
+    return b;
+}
+
+static void lay_out(struct blk *b, unsigned choices, const unsigned char *data, size_t len)
+{
+    unsigned char *copy[NATIVE_COPIES] = {blk_memory_bytes(b),
+                                          blk_memory_bytes(b) + NATIVE_COPY_STEP};
+    size_t first = len < NATIVE_BLOCK ? len : NATIVE_BLOCK;
+    size_t second = len - first < NATIVE_BLOCK ? len - first : NATIVE_BLOCK;
+
+    for (unsigned i = 0; i < NATIVE_COPIES; i++)
+        memset(copy[i], 0, NATIVE_BLOCK);
+    memcpy(copy[0], data, first);
+    memcpy(copy[1], data + first, second);
+    if (choices & SAME_COPIES)
+        memcpy(copy[1], copy[0], NATIVE_BLOCK);
+    for (unsigned i = 0; i < NATIVE_COPIES && choices & (SEAL_SUM | SEAL_MAC); i++)
+        container_reseal(copy[i], (choices & SEAL_MAC) != 0);
+    b->read_only = (choices & READ_ONLY) != 0;
+    b->size = sizes[choices >> CUT_SHIFT & 15];
+}
+
+/* Everything that a slot could ask for here is next to nothing. */
+static bool slots_are_cheap(struct blk *b)
+{
+    for (unsigned i = 0; i < NATIVE_COPIES; i++)
+        for (unsigned n = 0; n < NATIVE_SLOTS; n++) {
+            struct native_slot s;
+
+            native_slot_decode(
+                &s, native_header_slot(blk_memory_bytes(b) + (size_t)i * NATIVE_COPY_STEP, n));
+            if (s.used && s.cost.m_kib > 64 && s.cost.m_kib <= 4 * 1024 * 1024)
+                return false;
+            if (s.used && s.cost.t > 2 && s.cost.t <= 64)
+                return false;
+        }
+    return true;
+}
+
+static void use(struct blk *b, const struct key_format *f)
+{
+    AUTO_CREDENTIAL struct credential cred = {0};
+    AUTO_KEY_VOLUME struct key_volume v = {0};
+    struct key_slot_info info[NATIVE_SLOTS];
+    struct key_store *ks = NULL;
+
+    if (f->open(&ks, b, NULL) < 0)
+        return;
+    if (f->slots(ks, info, NATIVE_SLOTS, NULL) > NATIVE_SLOTS)
+        abort();
+    container_credential(&cred, "old horse", NULL);
+    if (slots_are_cheap(b) && f->unlock(ks, &cred, KEY_SLOT_ANY, &v, NULL) == 0 &&
+        (v.size == 0 || v.data_offset + v.size > b->size || v.sector_size < 512))
+        abort();
+    f->close(ks);
+}
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t len)
+{
+    unsigned char before[NATIVE_COPIES][NATIVE_BLOCK];
+    const struct key_format *f = NULL;
+    struct blk *b = device();
+
+    if (len == 0)
+        return 0;
+    lay_out(b, data[0], data + 1, len - 1);
+    for (unsigned i = 0; i < NATIVE_COPIES; i++)
+        memcpy(before[i], blk_memory_bytes(b) + (size_t)i * NATIVE_COPY_STEP, NATIVE_BLOCK);
+    if (key_recognise(&f, b, NULL) == 0)
+        use(b, f);
+    for (unsigned i = 0; i < NATIVE_COPIES; i++)
+        if (memcmp(before[i], blk_memory_bytes(b) + (size_t)i * NATIVE_COPY_STEP, NATIVE_BLOCK))
+            abort(); /* reading wrote */
+    return 0;
+}
