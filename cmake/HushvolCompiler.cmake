@@ -34,6 +34,9 @@ else()
 endif()
 
 if(HUSHVOL_FUZZ)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "HUSHVOL_FUZZ needs clang")
+  endif()
   # Coverage for libFuzzer in all code; only the targets themselves link its main.
   target_compile_options(hushvol_compiler INTERFACE -fsanitize=fuzzer-no-link)
   target_link_options(hushvol_compiler INTERFACE -fsanitize=fuzzer-no-link)

@@ -52,6 +52,8 @@ static void choose_signals(sigset_t *set)
 
 int tty_open(struct tty *t, struct report *rep)
 {
+    int r;
+
     *t = (struct tty){.signals = -1};
     t->fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
     if (t->fd < 0)
@@ -66,7 +68,8 @@ int tty_open(struct tty *t, struct report *rep)
     t->signals = signalfd(-1, &t->caught, SFD_CLOEXEC | SFD_NONBLOCK);
     if (t->signals < 0)
         return report_errno(rep, errno, "cannot watch for signals");
-    return hide(t);
+    r = hide(t);
+    return r < 0 ? report_errno(rep, -r, "cannot turn the echo of the terminal off") : 0;
 }
 
 void tty_close(struct tty *t)
