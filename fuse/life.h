@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/* What daemon.c and the answers on its socket share: one mount and all that belongs to it. */
+
+#include "fuse/control.h"
+#include "fuse/daemon.h"
+#include "fuse/detach.h"
+#include "fuse/guard.h"
+#include "fuse/registry.h"
+
+#include <pthread.h>
+
+struct daemon {
+    const struct serve_daemon_spec *spec;
+    struct serve_spec serve_spec;
+    struct serve_detach *detach;
+    struct report *rep; /* the user's, until the terminal is left */
+    struct report log;  /* syslog, or stderr in the foreground */
+    struct serve_folder folder;
+    struct serve_slot *slot;
+    struct serve_guard *guard;
+    struct volume *vol;
+    struct serve *serve;
+    struct serve_control *control;
+    struct serve_record record; /* the control thread's, once that runs */
+    struct serve_daemon_result result;
+    bool made_mountpoint;
+    int signals, wake; /* signalfd; eventfd that ends the control thread */
+    bool stop;         /* the control thread's: a signal or request came */
+    pthread_t controller;
+    bool controlling;
+};
+
+/* Answer a request on the control socket; arg is the struct daemon. In the control thread. */
+serve_control_fn serve_answer;
