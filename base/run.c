@@ -4,6 +4,8 @@
 /* posix_spawn and never a shell: no word of ours is parsed again by anybody. Our own descriptors
  * are all close-on-exec. */
 
+#include "base/auto.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -52,7 +54,9 @@ static void set_signals(posix_spawnattr_t *attr)
     posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 }
 
-static int spawn(pid_t *pid, const char *path, const char *const argv[], enum run_output output)
+/* to: where output goes that is not shown. */
+static int spawn(pid_t *pid, const char *path, const char *const argv[], enum run_output output,
+                 int to)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
@@ -62,28 +66,70 @@ static int spawn(pid_t *pid, const char *path, const char *const argv[], enum ru
     posix_spawnattr_init(&attr);
     set_signals(&attr);
     if (output != RUN_SHOW)
-        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+        posix_spawn_file_actions_adddup2(&actions, to, STDOUT_FILENO);
     if (output == RUN_HIDE_ALL)
-        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+        posix_spawn_file_actions_adddup2(&actions, to, STDERR_FILENO);
     r = posix_spawn(pid, path, &actions, &attr, (char *const *)argv, environ);
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&actions);
     return -r;
 }
 
-int run_wait(const char *const argv[], enum run_output output, struct report *rep)
+static int start(pid_t *pid, const char *const argv[], enum run_output output, int to,
+                 struct report *rep)
 {
     char path[4096];
-    pid_t pid;
-    int status, r;
+    int r;
 
     if (run_find(path, sizeof(path), argv[0]) < 0)
         return report_error(rep, ENOENT, "the program %s is not installed", argv[0]);
-    r = spawn(&pid, path, argv, output);
-    if (r < 0)
-        return report_errno(rep, -r, "cannot run %s", path);
+    r = spawn(pid, path, argv, output, to);
+    return r < 0 ? report_errno(rep, -r, "cannot run %s", path) : 0;
+}
+
+static int finish(pid_t pid, const char *program, struct report *rep)
+{
+    int status;
+
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
-            return report_errno(rep, errno, "cannot wait for %s", path);
+            return report_errno(rep, errno, "cannot wait for %s", program);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int run_wait(const char *const argv[], enum run_output output, struct report *rep)
+{
+    AUTO_FD int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    pid_t pid;
+    int r;
+
+    if (null < 0)
+        return report_errno(rep, errno, "/dev/null");
+    r = start(&pid, argv, output, null, rep);
+    return r < 0 ? r : finish(pid, argv[0], rep);
+}
+
+int run_read(const char *const argv[], char *out, size_t size, struct report *rep)
+{
+    int fds[2];
+    size_t used = 0;
+    char rest[512];
+    ssize_t n;
+    pid_t pid;
+    int r;
+
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return report_errno(rep, errno, "cannot run %s", argv[0]);
+    r = start(&pid, argv, RUN_HIDE_ALL, fds[1], rep);
+    close(fds[1]);
+    do { /* what does not fit is read all the same, or the program would wait for us */
+        bool room = used < size - 1;
+
+        n = r < 0 ? 0
+                  : read(fds[0], room ? out + used : rest, room ? size - 1 - used : sizeof(rest));
+        used += room && n > 0 ? (size_t)n : 0;
+    } while (n > 0 || (n < 0 && errno == EINTR));
+    out[used] = '\0';
+    close(fds[0]);
+    return r < 0 ? r : finish(pid, argv[0], rep);
 }

@@ -6,6 +6,8 @@
 
 #include "fuse/registry.h"
 
+#include "fuse/registry.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,7 +52,7 @@ int cmd_busy(const char *container, pid_t holder, struct report *rep)
     if (name_mount(container, rep) == -EBUSY)
         return -EBUSY;
     if (holder <= 0)
-        return report_error(rep, EBUSY, "it is in use by another process or user");
+        return report_error(rep, EBUSY, "in use by another process or user");
     process_name(name, sizeof(name), holder);
-    return report_error(rep, EBUSY, "it is in use by process %d (%s)", (int)holder, name);
+    return report_error(rep, EBUSY, "locked by process %d (%s)", (int)holder, name);
 }

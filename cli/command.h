@@ -20,6 +20,9 @@ struct command {
 extern const struct command cmd_create, cmd_mount, cmd_umount, cmd_attach, cmd_detach, cmd_list,
     cmd_status, cmd_key, cmd_doctor;
 
+/* The whole program under the name mount.hushvol. */
+int cmd_mount_helper(int argc, char **argv);
+
 /* Options that every sub-command has; put CMD_COMMON_OPTIONS first in the long option table. */
 enum { CMD_OPT_HELP = 256, CMD_OPT_VERBOSE, CMD_OPT_OWN };
 /* clang-format off */

@@ -12,10 +12,8 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
-    &cmd_create,
-    &cmd_key,
-    &cmd_doctor,
-    NULL,
+    &cmd_create, &cmd_mount,  &cmd_umount, &cmd_attach, &cmd_detach,
+    &cmd_list,   &cmd_status, &cmd_key,    &cmd_doctor, NULL,
 };
 
 static void print_help(void)
@@ -40,11 +38,21 @@ static bool is_one_of(const char *word, const char *a, const char *b)
     return strcmp(word, a) == 0 || strcmp(word, b) == 0;
 }
 
+/* Called by mount(8), under the name that it looks for? */
+static bool is_mount_helper(const char *program)
+{
+    const char *slash = strrchr(program, '/');
+
+    return strcmp(slash != NULL ? slash + 1 : program, "mount.hushvol") == 0;
+}
+
 static int run(int argc, char **argv, struct report *rep)
 {
     const struct command *c;
     bool help;
 
+    if (argc > 0 && is_mount_helper(argv[0]))
+        return cmd_mount_helper(argc, argv);
     if (argc < 2) {
         print_help();
         return -EINVAL;

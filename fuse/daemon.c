@@ -313,10 +313,9 @@ static int live(const struct serve_daemon_spec *spec, struct serve_detach *detac
 
     if (r == 0) {
         settle(&d);
-        if (spec->foreground)
+        if (spec->foreground && ready != NULL)
             ready(&d.result, arg);
-        else
-            serve_detach_tell(detach, 0, &d.result, sizeof(d.result));
+        serve_detach_tell(detach, 0, &d.result, sizeof(d.result));
         r = serve_loop(d.serve);
         if (r < 0)
             report_errno(&d.log, -r, "the FUSE connection broke");
@@ -341,7 +340,7 @@ int serve_daemon(const struct serve_daemon_spec *spec, serve_daemon_ready *ready
     *in_daemon = !detach.is_command;
     if (detach.is_command) {
         r = serve_detach_wait(&detach, &result, sizeof(result), rep);
-        if (r == 0)
+        if (r == 0 && ready != NULL)
             ready(&result, arg);
     } else {
         r = live(spec, &detach, ready, arg, rep);

@@ -24,7 +24,7 @@ struct serve_daemon_result {
     char mountpoint[PATH_MAX];
 };
 
-/* Called in the user's process once the mount is usable. */
+/* Called in the user's process once the mount is usable; may be NULL. */
 typedef void serve_daemon_ready(const struct serve_daemon_result *result, void *arg);
 
 /* Mount and serve. In the background the caller gets 0, or what made the mount fail, which was said

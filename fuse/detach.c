@@ -175,7 +175,6 @@ void serve_detach_tell(struct serve_detach *d, int r, const void *word, size_t l
 {
     if (d->pipe < 0)
         return;
-    prctl(PR_SET_PDEATHSIG, 0);
     if (write_all(d->pipe, &r, sizeof(r)) && r == 0)
         write_all(d->pipe, word, len);
     close(d->pipe);
@@ -198,6 +197,7 @@ void serve_detach_leave(struct serve_detach *d)
     umask(077);
     if (d->pipe < 0)
         return;
+    prctl(PR_SET_PDEATHSIG, 0);
     setsid();
     if (chdir("/") < 0)
         return; /* it keeps a folder busy, nothing worse */

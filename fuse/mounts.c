@@ -120,6 +120,25 @@ int serve_mounts_at(struct serve_mount_id *ret, const char *point)
     return 0;
 }
 
+struct source_search {
+    const char *point, *source;
+};
+
+static int look_for_source(const struct serve_mounted *m, void *arg)
+{
+    const struct source_search *s = arg;
+
+    return strcmp(m->source, s->source) == 0 &&
+           (s->point == NULL || strcmp(m->point, s->point) == 0);
+}
+
+bool serve_mounts_has(const char *point, const char *source)
+{
+    struct source_search s = {.point = point, .source = source};
+
+    return serve_mounts_each(look_for_source, &s) == 1;
+}
+
 bool serve_mounts_same(const struct serve_mount_id *a, const struct serve_mount_id *b)
 {
     return a->id == b->id && a->major == b->major && a->minor == b->minor;

@@ -36,4 +36,6 @@ struct serve_mount_id {
 /* The visible mount at this path (absolute, without symbolic links). -ENOENT nothing is mounted
  * there. */
 int serve_mounts_at(struct serve_mount_id *ret, const char *point);
+/* Is this source ("/dev/loop0") mounted at this path, or with point NULL anywhere? */
+bool serve_mounts_has(const char *point, const char *source);
 bool serve_mounts_same(const struct serve_mount_id *a, const struct serve_mount_id *b);

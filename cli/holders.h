@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/* Who keeps a mount busy: processes that work in it or have files of it open, mounts below it, loop
+ * devices on its files. As far as this user may look. */
+
+#include "base/report.h"
+
+#include <stdbool.h>
+
+/* Those who shall not count: processes of this program, and this loop device; each may be NULL. */
+struct cmd_holders_except {
+    const char *program, *device;
+};
+
+/* Say "busy: process 123 (bash), ..." about the mount at this path. Returns -EBUSY when somebody
+ * was named; 0 nobody was found. except may be NULL. */
+int cmd_holders_say(const char *point, const struct cmd_holders_except *except, struct report *rep);
+/* Does a process of this program have something of the mount open? */
+bool cmd_holders_has(const char *point, const char *program);

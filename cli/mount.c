@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* hushvol mount: the daemon does the work (fuse/daemon.c); this says what comes next. */
+
+#include "cli/mount_words.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* clang-format off */
+static const char usage[] =
+    "Usage: hushvol mount CONTAINER [DIR] [OPTION...]\n"
+    "\n"
+    "Unlocks a container and shows the disk in it as the file DIR/image, and counters as DIR/stats.\n"
+    "Returns when it can be used. Without DIR a folder of its own is made in the runtime folder and\n"
+    "removed again by \"hushvol umount\". Prints the path of the image.\n"
+    "\n"
+    CMD_MOUNT_USAGE
+    "  --foreground             stay, and say on the terminal what happens; Ctrl-C unmounts\n"
+    "  -v, --verbose            say more\n"
+    "\n"
+    "Then, as root:    losetup --direct-io=on --sector-size 4096 --find --show DIR/image\n"
+    "or without root:  fuse2fs DIR/image FOLDER\n"
+    "or both in one:   hushvol attach\n"
+    "\n"
+    "Examples:\n"
+    "  hushvol mount photos.hv\n"
+    "  hushvol mount photos.hv /mnt/photos -o ro,allow_root\n"
+    "\n"
+    "Exit status: 0 mounted, 1 failed, 2 wrong words, 3 no key fits, 4 damaged or no container,\n"
+    "5 mounted or locked already, 6 no FUSE on this machine, 7 no such container.\n";
+/* clang-format on */
+
+enum { OPT_FOREGROUND = CMD_OPT_OWN };
+
+static const struct option options[] = {
+    CMD_COMMON_OPTIONS,
+    CMD_MOUNT_OPTIONS,
+    {"foreground", no_argument, NULL, OPT_FOREGROUND},
+    {0},
+};
+
+static int take_words(struct cmd_mount_words *w, int argc, char **argv)
+{
+    int opt, r = 0;
+
+    optind = 0; /* start anew, and let getopt_long forget what it knows of another argv */
+    opterr = 0;
+    while (r == 0 && (opt = getopt_long(argc, argv, ":vo:", options, NULL)) != -1) {
+        if (opt == OPT_FOREGROUND)
+            w->foreground = true;
+        else
+            r = cmd_mount_option(&cmd_mount, w, opt, argv);
+    }
+    if (r < 0 || w->help)
+        return r;
+    if (argc - optind < 1 || argc - optind > 2)
+        return cmd_usage(&cmd_mount, "takes a CONTAINER and at most one DIR");
+    w->container = argv[optind];
+    w->folder = argv[optind + 1];
+    return 0;
+}
+
+static void say_next(const struct serve_daemon_result *result, void *arg)
+{
+    struct report *rep = arg;
+
+    printf("%s/image\n", result->mountpoint);
+    fflush(stdout);
+    if (geteuid() == 0)
+        report_info(rep,
+                    "%s is mounted; next: losetup --direct-io=on --sector-size 4096 --find --show "
+                    "%s/image",
+                    result->name, result->mountpoint);
+    else
+        report_info(rep, "%s is mounted; next: fuse2fs %s/image FOLDER", result->name,
+                    result->mountpoint);
+}
+
+static int run(int argc, char **argv)
+{
+    AUTO_MOUNT_WORDS struct cmd_mount_words w;
+    struct report rep;
+    bool in_daemon;
+    int r;
+
+    cmd_mount_words_init(&w);
+    r = take_words(&w, argc, argv);
+    if (r < 0)
+        return r;
+    if (w.help)
+        return cmd_help(&cmd_mount);
+    report_stderr_init(&rep, "mount", w.container);
+    return cmd_mount_serve(&w, say_next, &rep, &in_daemon, &rep);
+}
+
+const struct command cmd_mount = {
+    .name = "mount",
+    .summary = "unlock a container and show its disk as a file",
+    .usage = usage,
+    .run = run,
+};

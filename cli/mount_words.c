@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/mount_words.h"
+
+#include "cli/key.h"
+#include "cli/teardown.h"
+#include "fuse/registry.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+void cmd_mount_words_init(struct cmd_mount_words *w)
+{
+    *w = (struct cmd_mount_words){0};
+    conf_mount_init(&w->conf);
+}
+
+void cmd_mount_words_done(struct cmd_mount_words *w)
+{
+    conf_mount_done(&w->conf);
+}
+
+int cmd_mount_option(const struct command *c, struct cmd_mount_words *w, int opt, char **argv)
+{
+    struct report rep;
+    int r;
+
+    switch (opt) {
+    case CMD_OPT_HELP:
+        w->help = true;
+        return 0;
+    case 'v':
+        w->verbose = true;
+        return 0;
+    case 'o':
+        report_stderr_init(&rep, c->name, NULL);
+        return conf_options_apply(&w->conf, optarg, &rep);
+    case CMD_OPT_SLOT:
+        return key_take_slot(c, &w->conf.vol.slot, optarg);
+    default:
+        break;
+    }
+    r = cmd_credential_option(c, opt, optarg, &w->conf.vol.credential, NULL);
+    if (r == 0)
+        return cmd_option_error(c, opt, argv);
+    return r < 0 ? r : 0;
+}
+
+static int find_container(struct cmd_mount_words *w, struct report *rep)
+{
+    struct stat st;
+
+    if (realpath(w->container, w->path) == NULL || stat(w->path, &st) < 0)
+        return report_error(rep, errno, "%s",
+                            errno == ENOENT ? "no such container" : strerror(errno));
+    if (S_ISDIR(st.st_mode))
+        return report_error(rep, EINVAL, "it is a folder, not a container");
+    return 0;
+}
+
+/* The name that the mount would have if nobody had it. */
+static const char *first_name(const struct cmd_mount_words *w, char buf[SERVE_NAME_MAX + 1])
+{
+    if (w->conf.serve.name != NULL)
+        return w->conf.serve.name;
+    serve_name_make(buf, w->path, 1);
+    return buf;
+}
+
+/* What died under this name or with this container must not stand in the way of the living. */
+static int clean_dead(struct cmd_mount_words *w, struct report *rep)
+{
+    char buf[SERVE_NAME_MAX + 1];
+    const char *name = first_name(w, buf);
+    struct serve_found *list;
+    unsigned n;
+    int r = serve_registry_list(&list, &n);
+
+    for (unsigned i = 0; r == 0 && i < n; i++)
+        if (!list[i].alive && list[i].folder.owner == geteuid() &&
+            (strcmp(list[i].record.name, name) == 0 ||
+             strcmp(list[i].record.container, w->path) == 0))
+            r = cmd_teardown_dead(&list[i], rep);
+    serve_registry_list_done(list, n);
+    return r;
+}
+
+int cmd_mount_serve(struct cmd_mount_words *w, serve_daemon_ready *ready, void *arg,
+                    bool *in_daemon, struct report *rep)
+{
+    struct serve_daemon_spec spec;
+    int r;
+
+    *in_daemon = false;
+    r = find_container(w, rep);
+    if (r == 0)
+        r = clean_dead(w, rep);
+    if (r < 0)
+        return r;
+    spec = (struct serve_daemon_spec){
+        .vol = w->conf.vol, .serve = w->conf.serve, .foreground = w->foreground, .busy = cmd_busy};
+    spec.vol.container = w->path;
+    spec.serve.mountpoint = w->folder;
+    if (spec.vol.credential.prompt == NULL)
+        spec.vol.credential.prompt = w->container;
+    return serve_daemon(&spec, ready, arg, in_daemon, rep);
+}

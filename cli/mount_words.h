@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/* What mount, attach and mount.hushvol share: the words that say what is mounted and how. */
+
+#include "cli/command.h"
+#include "cli/credential_options.h"
+#include "conf/options.h"
+#include "fuse/daemon.h"
+
+#include <limits.h>
+#include <stdbool.h>
+
+enum { CMD_OPT_SLOT = CMD_OPT_OWN + 100 };
+
+/* clang-format off */
+#define CMD_MOUNT_OPTIONS                                                                          \
+    {"options", required_argument, NULL, 'o'}, {"slot", required_argument, NULL, CMD_OPT_SLOT},    \
+    CMD_CREDENTIAL_OPTIONS
+/* clang-format on */
+#define CMD_MOUNT_USAGE                                                                            \
+    "  -o WORD[=VALUE],...      ro, allow_root, allow_other, uid=, gid=, mode=, name=, cache,\n"   \
+    "                           threads=N, direct=auto|on|off, discard, nodiscard,\n"              \
+    "                           enospc=wait|error, keyfile=, passphrase-file=,\n"                  \
+    "                           passphrase-command=, slot=\n"                                      \
+    "  --slot N                 try this key slot only\n" CMD_CREDENTIAL_USAGE
+
+struct cmd_mount_words {
+    struct conf_mount conf;
+    const char *container; /* as the user wrote it */
+    const char *folder;    /* DIR, or NULL */
+    bool foreground, help, verbose;
+    char path[PATH_MAX]; /* the container's, absolute */
+};
+void cmd_mount_words_init(struct cmd_mount_words *w);
+void cmd_mount_words_done(struct cmd_mount_words *w);
+#define AUTO_MOUNT_WORDS __attribute__((cleanup(cmd_mount_words_done)))
+
+/* Take one option of CMD_MOUNT_OPTIONS or CMD_COMMON_OPTIONS; others are -EINVAL, said. */
+int cmd_mount_option(const struct command *c, struct cmd_mount_words *w, int opt, char **argv);
+
+/* Find the container, clean up after a dead mount of it, then serve_daemon(). */
+int cmd_mount_serve(struct cmd_mount_words *w, serve_daemon_ready *ready, void *arg,
+                    bool *in_daemon, struct report *rep);

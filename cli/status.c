@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* hushvol status: everything that the process which serves a volume tells about it. */
+
+#include "cli/command.h"
+#include "cli/mounts_json.h"
+#include "fuse/control.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+static const char usage[] =
+    "Usage: hushvol status DIR|NAME|CONTAINER [--json]\n"
+    "\n"
+    "Everything about one mounted volume: what it is, how it is served, and counters.\n"
+    "\n"
+    "  --json                   one object\n"
+    "\n"
+    "Exit status: 0 done, 1 failed, 2 wrong words, 7 no such mount.\n";
+/* clang-format on */
+
+enum { OPT_JSON = CMD_OPT_OWN };
+
+static const struct option options[] = {
+    CMD_COMMON_OPTIONS,
+    {"json", no_argument, NULL, OPT_JSON},
+    {0},
+};
+
+/* What the daemon answered is added to what the record says. */
+static int ask(struct json_object *o, const struct serve_found *f, struct report *rep)
+{
+    struct json_object *answer;
+    int r = serve_control_ask(&answer, f, "status", NULL, rep);
+
+    if (r < 0)
+        return r;
+    json_object_object_foreach(answer, key, value)
+    {
+        if (strcmp(key, "ok") != 0 && !json_object_object_get_ex(o, key, NULL))
+            json_object_object_add(o, key, json_object_get(value));
+    }
+    json_object_object_get_ex(answer, "suspended", &value);
+    json_object_object_add(o, "suspended", json_object_get(value));
+    json_object_put(answer);
+    return 0;
+}
+
+/* Members of members as "stats.read.bytes". */
+static void print_text(const char *prefix, struct json_object *o)
+{
+    json_object_object_foreach(o, key, value)
+    {
+        char name[128], text[REPORT_LINE];
+
+        snprintf(name, sizeof(name), "%s%s%s", prefix, prefix[0] != '\0' ? "." : "", key);
+        if (json_object_get_type(value) == json_type_object) {
+            print_text(name, value);
+            continue;
+        }
+        report_escape(text, sizeof(text), value != NULL ? json_object_get_string(value) : "");
+        printf("%-28s %s\n", name, text);
+    }
+}
+
+static int show(const char *word, bool json)
+{
+    AUTO_FOUND struct serve_found f = {0};
+    struct json_object *o;
+    struct report rep;
+    int r = serve_registry_find(&f, word);
+
+    report_stderr_init(&rep, "status", word);
+    if (r == -ENOENT)
+        return report_error(&rep, ENOENT, "nothing of that name, folder or container is mounted");
+    if (r < 0)
+        return report_errno(&rep, -r, "cannot read the runtime folders");
+    o = cmd_mount_json(&f);
+    r = f.alive ? ask(o, &f, &rep) : 0;
+    if (r < 0) {
+        json_object_put(o);
+        return r;
+    }
+    if (json)
+        return cmd_json_print(o);
+    print_text("", o);
+    json_object_put(o);
+    return 0;
+}
+
+static int run(int argc, char **argv)
+{
+    bool json = false;
+    int opt;
+
+    optind = 0; /* start anew, and let getopt_long forget what it knows of another argv */
+    opterr = 0;
+    while ((opt = getopt_long(argc, argv, ":v", options, NULL)) != -1) {
+        if (opt == CMD_OPT_HELP)
+            return cmd_help(&cmd_status);
+        if (opt == OPT_JSON)
+            json = true;
+        else if (opt != 'v')
+            return cmd_option_error(&cmd_status, opt, argv);
+    }
+    if (argc - optind != 1)
+        return cmd_usage(&cmd_status, "takes one DIR, NAME or CONTAINER");
+    return show(argv[optind], json);
+}
+
+const struct command cmd_status = {
+    .name = "status",
+    .summary = "everything about one mounted volume",
+    .usage = usage,
+    .run = run,
+};

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/teardown.h"
+
+/* Root takes down users' mounts too, but their records are their own words. So before anything is
+ * unmounted, the kernel's table must confirm that it is FUSE and that the folder's owner mounted
+ * it; loop devices and folders are touched only for records of our own.
+ *
+ * fuse2fs writes its last blocks after its file system is gone from the mount table: so we wait
+ * until the image is not open any more. */
+
+#include "cli/holders.h"
+#include "cli/loop.h"
+#include "cli/waiting.h"
+#include "fuse/control.h"
+#include "fuse/mounts.h"
+#include "fuse/unmount.h"
+
+#include <errno.h>
+#include <json-c/json.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#define TRY_MS 50
+#define BUSY_TRIES 20   /* the kernel closes files a moment after their owners do */
+#define OPEN_TRIES 1200 /* a minute for fuse2fs to write what it holds */
+#define FUSE2FS "fuse2fs"
+
+static bool is_own(const struct serve_found *f)
+{
+    return f->folder.owner == geteuid();
+}
+
+/* Is what is mounted there the image that the record speaks of? */
+static bool is_image_mounted(const struct serve_found *f)
+{
+    struct serve_mount_id there;
+
+    return serve_mounts_at(&there, f->record.mountpoint) == 0 && there.ours &&
+           there.user_id == (long)f->folder.owner;
+}
+
+/* The same for the file system: on our loop device, or FUSE and the owner's. */
+static bool is_filesystem_mounted(const struct serve_found *f)
+{
+    const struct serve_record *rec = &f->record;
+    struct serve_mount_id there;
+
+    if (rec->filesystem == NULL || serve_mounts_at(&there, rec->filesystem) < 0)
+        return false;
+    if (rec->device != NULL)
+        return is_own(f) && serve_mounts_has(rec->filesystem, rec->device);
+    return there.fuse && !there.ours && there.user_id == (long)f->folder.owner;
+}
+
+/* -EBUSY without words. */
+static int unmount(const char *point, bool force, struct report *rep)
+{
+    int r = -EBUSY;
+
+    for (int i = 0; r == -EBUSY && i < BUSY_TRIES; i++) {
+        if (i > 0)
+            poll(NULL, 0, TRY_MS);
+        r = serve_unmount(point, false, rep);
+        if (force && r == -EBUSY)
+            r = serve_unmount(point, true, rep);
+    }
+    return r == -ENOENT ? 0 : r;
+}
+
+static int say_busy(const char *point, const struct cmd_holders_except *except, struct report *rep)
+{
+    int r = cmd_holders_say(point, except, rep);
+
+    return r < 0 ? r : report_error(rep, EBUSY, "busy: somebody uses %s", point);
+}
+
+static const char *image_path(const struct serve_found *f, char out[PATH_MAX])
+{
+    snprintf(out, PATH_MAX, "%s/image", f->record.mountpoint);
+    return out;
+}
+
+/* Before the file system goes: would the image go after it? Asked only where something is attached;
+ * else the kernel itself tells before anything has happened. */
+static int check_image_free(const struct serve_found *f, struct report *rep)
+{
+    const struct serve_record *rec = &f->record;
+    const struct cmd_holders_except except = {.program = rec->device == NULL ? FUSE2FS : NULL,
+                                              .device = rec->device};
+
+    return rec->filesystem == NULL ? 0 : cmd_holders_say(rec->mountpoint, &except, rep);
+}
+
+static int unmount_filesystem(const struct serve_found *f, bool force, struct report *rep)
+{
+    const char *point = f->record.filesystem;
+    int r;
+
+    if (!is_filesystem_mounted(f))
+        return 0;
+    r = unmount(point, force, rep);
+    return r == -EBUSY ? say_busy(point, NULL, rep) : r;
+}
+
+static int detach_loops(const struct serve_found *f, bool force, struct report *rep)
+{
+    char image[PATH_MAX];
+    int r = 0;
+
+    image_path(f, image);
+    if (geteuid() != 0)
+        return 0;
+    if (f->record.device != NULL && is_own(f))
+        r = cmd_loop_detach(f->record.device, image, rep);
+    cmd_loop_detach_unused(image, f->record.device, rep);
+    if (r == -EBUSY && !force)
+        return report_error(rep, EBUSY, "busy: %s is in use", f->record.device);
+    return force ? 0 : r;
+}
+
+static int64_t ask_opens(const struct serve_found *f)
+{
+    struct json_object *answer, *v;
+    int64_t n = 0;
+
+    if (serve_control_ask(&answer, f, "status", NULL, NULL) < 0)
+        return 0;
+    if (json_object_object_get_ex(answer, "opens", &v))
+        n = json_object_get_int64(v);
+    json_object_put(answer);
+    return n;
+}
+
+static void wait_for_fuse2fs(const struct serve_found *f)
+{
+    if (f->record.filesystem == NULL || f->record.device != NULL)
+        return;
+    for (int i = 0; i < OPEN_TRIES && ask_opens(f) > 0; i++) {
+        if (!cmd_holders_has(f->record.mountpoint, FUSE2FS) && i > BUSY_TRIES)
+            return; /* it is somebody else's, who will be named */
+        poll(NULL, 0, TRY_MS);
+    }
+}
+
+/* Where our mount table does not show it (another namespace), the daemon does it itself. */
+static int unmount_image(const struct serve_found *f, bool force, struct report *rep)
+{
+    const char *point = f->record.mountpoint;
+    struct json_object *answer;
+    int r;
+
+    if (is_image_mounted(f)) {
+        r = unmount(point, force, rep);
+        if (r == -EBUSY)
+            return say_busy(point, NULL, rep);
+        if (r < 0 || !force)
+            return r;
+    }
+    if (serve_control_ask(&answer, f, "stop", NULL, NULL) == 0)
+        json_object_put(answer);
+    return 0;
+}
+
+static int take_down(const struct serve_found *f, bool force, struct report *rep)
+{
+    int r = force ? 0 : check_image_free(f, rep);
+
+    if (r == 0)
+        r = unmount_filesystem(f, force, rep);
+    if (r == 0)
+        r = detach_loops(f, force, rep);
+    if (r < 0)
+        return r;
+    wait_for_fuse2fs(f);
+    r = unmount_image(f, force, rep);
+    if (r == 0)
+        r = serve_registry_wait(f, -1);
+    if (r == 0 && f->record.made_filesystem && f->record.filesystem != NULL && is_own(f))
+        rmdir(f->record.filesystem);
+    return r;
+}
+
+int cmd_teardown(const struct serve_found *f, bool force, struct report *rep)
+{
+    struct cmd_waiting *w = NULL;
+    int r = cmd_waiting_start(&w, f, rep);
+
+    if (r < 0)
+        return r;
+    r = take_down(f, force, rep);
+    cmd_waiting_stop(w);
+    return r;
+}
+
+/* Somebody else may live at the same folder by now. */
+static bool is_taken_over(const char *point)
+{
+    struct serve_found *list;
+    unsigned n;
+    bool found = false;
+
+    if (serve_registry_list(&list, &n) == 0)
+        for (unsigned i = 0; i < n; i++)
+            found = found || (list[i].alive && strcmp(list[i].record.mountpoint, point) == 0);
+    serve_registry_list_done(list, n);
+    return found;
+}
+
+int cmd_teardown_dead(const struct serve_found *f, struct report *rep)
+{
+    const struct serve_record *rec = &f->record;
+    int r = 0;
+
+    if (is_filesystem_mounted(f))
+        r = unmount(rec->filesystem, true, rep);
+    if (r == 0)
+        r = detach_loops(f, true, rep);
+    if (r == 0 && is_image_mounted(f) && !is_taken_over(rec->mountpoint))
+        r = unmount(rec->mountpoint, true, rep);
+    if (r == 0)
+        r = serve_registry_remove(f);
+    if (r < 0)
+        return r;
+    if (rec->made_mountpoint && is_own(f))
+        rmdir(rec->mountpoint);
+    if (rec->made_filesystem && rec->filesystem != NULL && is_own(f))
+        rmdir(rec->filesystem);
+    report_info(rep, "cleaned up what %s left behind when its process %d died", rec->name,
+                (int)rec->pid);
+    return 0;
+}

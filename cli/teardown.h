@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/* Taking a mount down from the top: file system, loop device, the image, and then wait until its
+ * daemon has closed the container. */
+
+#include "base/report.h"
+#include "fuse/registry.h"
+
+#include <stdbool.h>
+
+/* A living mount. Nothing is taken down when somebody keeps it busy: -EBUSY, named. With force it
+ * goes lazily, whoever uses it. */
+int cmd_teardown(const struct serve_found *f, bool force, struct report *rep);
+/* What a mount left behind whose daemon died. */
+int cmd_teardown_dead(const struct serve_found *f, struct report *rep);
