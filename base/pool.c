@@ -46,7 +46,8 @@ struct pool {
     pthread_mutex_t lock;
     pthread_cond_t work;
     struct batch *first, **last;
-    atomic_uint n_queued; /* batches in the queue, for spinning workers */
+    struct pool_job *first_job, *last_job;
+    atomic_uint n_queued; /* batches and jobs, for spinning workers */
     unsigned n_asleep;
     bool stop;
     unsigned n_threads;
@@ -127,6 +128,58 @@ static void join(struct pool *p, struct batch *b)
         pthread_cond_signal(&b->alone);
 }
 
+/* The lock is held. */
+static void job_dequeue(struct pool *p, struct pool_job *job)
+{
+    if (job->before != NULL)
+        job->before->after = job->after;
+    else
+        p->first_job = job->after;
+    if (job->after != NULL)
+        job->after->before = job->before;
+    else
+        p->last_job = job->before;
+    job->queued = false;
+    atomic_fetch_sub(&p->n_queued, 1);
+}
+
+/* The lock is held; it is let go while working. */
+static void run_job(struct pool *p, struct pool_job *job)
+{
+    void (*fn)(void *) = job->fn;
+    void *arg = job->arg;
+
+    job_dequeue(p, job);
+    pthread_mutex_unlock(&p->lock);
+    fn(arg);
+    pthread_mutex_lock(&p->lock);
+}
+
+void pool_submit(struct pool *p, struct pool_job *job)
+{
+    HOLD(&p->lock);
+    job->before = p->last_job;
+    job->after = NULL;
+    if (p->last_job != NULL)
+        p->last_job->after = job;
+    else
+        p->first_job = job;
+    p->last_job = job;
+    job->queued = true;
+    atomic_fetch_add(&p->n_queued, 1);
+    if (p->n_asleep > 0)
+        pthread_cond_signal(&p->work);
+}
+
+bool pool_cancel(struct pool *p, struct pool_job *job)
+{
+    HOLD(&p->lock);
+    if (!job->queued)
+        return false;
+    job_dequeue(p, job);
+    return true;
+}
+
 static void spin_for_work(struct pool *p)
 {
     for (unsigned i = 0; i < SPINS && atomic_load_explicit(&p->n_queued, memory_order_relaxed) == 0;
@@ -140,8 +193,11 @@ static void *worker(void *arg)
 
     pthread_mutex_lock(&p->lock);
     while (!p->stop) {
-        if (p->first != NULL) {
-            join(p, p->first);
+        if (p->first != NULL || p->first_job != NULL) {
+            if (p->first != NULL)
+                join(p, p->first);
+            else
+                run_job(p, p->first_job);
             pthread_mutex_unlock(&p->lock);
             spin_for_work(p);
             pthread_mutex_lock(&p->lock);

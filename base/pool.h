@@ -6,6 +6,8 @@
 
 #include "base/report.h"
 
+#include <stdbool.h>
+
 struct pool;
 
 /* One piece of a batch, 0 <= piece < n_pieces. Returns 0 or -errno. Runs in any thread. */
@@ -19,6 +21,21 @@ void pool_close(struct pool *p);
 /* Run all pieces and wait for them; returns the first error by piece number. Pieces start in order.
  * After a failed piece the ones not yet started are left out. From many threads at once. */
 int pool_run(struct pool *p, pool_fn *fn, void *arg, unsigned n_pieces);
+
+/* Work that nobody waits for yet: a worker does it when no batch has a piece to start. Lives with
+ * its owner, who sets fn and arg; the rest is the pool's. */
+struct pool_job {
+    void (*fn)(void *arg); /* in a worker's thread; the job may be submitted again, or released,
+                              from here on */
+    void *arg;
+    struct pool_job *before, *after;
+    bool queued;
+};
+
+/* Queue job, which is not queued. p is not NULL. */
+void pool_submit(struct pool *p, struct pool_job *job);
+/* Take job back: true when it was queued and now will not run. */
+bool pool_cancel(struct pool *p, struct pool_job *job);
 
 /* CPUs that this process may use: affinity mask and cgroup quota, at least 1. */
 unsigned pool_cpus(void);

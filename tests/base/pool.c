@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -149,6 +150,54 @@ static void callers_share_a_pool(void **state)
     pool_close(p);
 }
 
+struct job {
+    struct pool_job job;
+    atomic_uint ran;
+    atomic_bool *go; /* NULL: at once */
+};
+
+static void job_fn(void *arg)
+{
+    struct job *j = arg;
+
+    while (j->go != NULL && !atomic_load(j->go))
+        usleep(100);
+    atomic_fetch_add(&j->ran, 1);
+}
+
+static void wait_ran(struct job *j, unsigned n)
+{
+    for (unsigned i = 0; i < 100000 && atomic_load(&j->ran) != n; i++)
+        usleep(100);
+    assert_int_equal(atomic_load(&j->ran), n);
+}
+
+static void jobs_run_in_order_and_can_be_taken_back_until_they_do(void **state)
+{
+    struct pool *p = NULL;
+    atomic_bool go = false;
+    struct job first = {.go = &go}, second = {0}, third = {0};
+
+    (void)state;
+    assert_int_equal(pool_open(&p, 2, NULL), 0);
+    first.job = (struct pool_job){.fn = job_fn, .arg = &first};
+    second.job = (struct pool_job){.fn = job_fn, .arg = &second};
+    third.job = (struct pool_job){.fn = job_fn, .arg = &third};
+    pool_submit(p, &first.job);
+    pool_submit(p, &second.job);
+    pool_submit(p, &third.job);
+    assert_true(pool_cancel(p, &second.job));
+    assert_false(pool_cancel(p, &second.job));
+    atomic_store(&go, true);
+    wait_ran(&third, 1);
+    assert_int_equal(atomic_load(&first.ran), 1);
+    assert_int_equal(atomic_load(&second.ran), 0);
+    assert_false(pool_cancel(p, &third.job));
+    pool_submit(p, &second.job);
+    wait_ran(&second, 1);
+    pool_close(p);
+}
+
 static void there_is_at_least_one_cpu(void **state)
 {
     (void)state;
@@ -164,6 +213,7 @@ int main(void)
         cmocka_unit_test(the_error_of_the_first_failed_piece_comes_out),
         cmocka_unit_test(pieces_after_a_failure_are_left_out),
         cmocka_unit_test(callers_share_a_pool),
+        cmocka_unit_test(jobs_run_in_order_and_can_be_taken_back_until_they_do),
         cmocka_unit_test(there_is_at_least_one_cpu),
     };
 
