@@ -7,6 +7,7 @@
  *     poison   a failed flush makes the volume read-only
  *     space    writes wait for room on the host
  *     align    any bytes become whole granules, overlaps are ordered
+ *     readahead  what a sequential reader will want is prepared by the workers
  *     plain    granules become ciphertext, on all cores
  *     file     ciphertext lies here
  */
@@ -14,6 +15,7 @@
 #include "crypto/sector.h"
 #include "volume/align.h"
 #include "volume/poison.h"
+#include "volume/readahead.h"
 #include "volume/space.h"
 
 #include <errno.h>
@@ -65,6 +67,9 @@ int vol_stack_open(struct vol_stack *ret, struct blk *container, const struct ke
                    const struct vol_spec *spec, struct report *rep)
 {
     struct vol_stack s = {.container = container};
+    uint64_t readahead = spec->no_readahead     ? 0
+                         : spec->readahead == 0 ? VOL_READAHEAD_DEFAULT
+                                                : spec->readahead;
     struct sector_spec sector;
     int r;
 
@@ -75,6 +80,10 @@ int vol_stack_open(struct vol_stack *ret, struct blk *container, const struct ke
     if (r == 0)
         r = sector_plain_open(&s.plain, container, &sector, rep);
     s.top = s.plain;
+    if (r == 0 && s.pool != NULL && readahead > 0) {
+        r = vol_readahead_open(&s.readahead, s.top, s.pool, readahead, rep);
+        s.top = r == 0 ? s.readahead : s.top;
+    }
     if (r == 0)
         r = vol_align_open(&s.top, s.top, sector.n_callers, rep);
     if (r == 0)

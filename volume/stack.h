@@ -7,7 +7,7 @@
 /* The layers of one volume. top owns all of them; the others are for asking. */
 struct vol_stack {
     struct blk *top;
-    struct blk *poison, *space, *plain, *container;
+    struct blk *poison, *space, *readahead, *plain, *container; /* readahead may be NULL */
     struct pool *pool;
     unsigned threads; /* that cipher at once */
     bool discard, enospc_wait;

@@ -24,7 +24,9 @@ struct vol_spec {
     enum vol_choice discard;     /* default: what the header says */
     enum vol_choice enospc_wait; /* default: yes when the header allows discard (sparse), else no */
     unsigned threads;            /* that cipher at once, the caller included; 0: as many as CPUs */
-    unsigned callers;            /* requests at once at the top; 0: a default */
+    uint64_t readahead;          /* bytes prepared at most; 0: a default */
+    bool no_readahead;
+    unsigned callers; /* requests at once at the top; 0: a default */
     struct credential_source credential;
     int slot; /* KEY_SLOT_ANY or the one to try */
 };

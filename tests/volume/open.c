@@ -258,7 +258,7 @@ static void open_recorded(struct vol_stack *s, struct blk **record)
                                              .size = 2 * MIB,
                                              .zero_pieces = true,
                                              .chunk_shift = 32};
-    struct vol_spec spec = {.threads = 2};
+    struct vol_spec spec = {.threads = 2, .no_readahead = true}; /* we change what is below */
     struct blk *mem = NULL;
 
     assert_int_equal(secret_make(&key.prk, 32), 0);
