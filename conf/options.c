@@ -6,6 +6,7 @@
  * choice is a contradiction, while a later list (the command line after a file) may decide
  * differently. */
 
+#include "base/size.h"
 #include "fuse/record.h"
 
 #include <errno.h>
@@ -18,6 +19,8 @@
 
 #define THREADS_MAX 256
 #define SLOT_MAX 255
+#define READAHEAD_MIN (512 * 1024)
+#define READAHEAD_MAX (64 * 1024 * 1024)
 
 struct conf_text {
     struct conf_text *next;
@@ -157,6 +160,18 @@ static int set_threads(const struct setting *s)
     return 0;
 }
 
+static int set_readahead(const struct setting *s)
+{
+    uint64_t v = 0;
+
+    s->m->vol.no_readahead = strcmp(s->value, "off") == 0;
+    if (!s->m->vol.no_readahead &&
+        (size_parse(&v, s->value) < 0 || v < READAHEAD_MIN || v > READAHEAD_MAX))
+        return refuse(s, "off or a size from 512K to 64M");
+    s->m->vol.readahead = v;
+    return 0;
+}
+
 static int set_slot(const struct setting *s)
 {
     unsigned long v;
@@ -234,6 +249,8 @@ static const struct word words[] = {
     {{"slot", "N", "try this key slot only"}, set_slot, ALONE},
     {{"threads", "N", "at most N threads cipher at once, the caller included (all CPUs)"},
      set_threads, ALONE},
+    {{"readahead", "SIZE|off", "what is prepared for sequential readers at most (4M)"},
+     set_readahead, ALONE},
     {{"cache", NULL, "let the kernel cache pages, for readers that mmap the image"},
      set_cache, ALONE},
     {{"direct", "auto|on|off", "bypass the page cache to the container (auto: on devices)"},

@@ -22,6 +22,8 @@ static void assert_same(const struct conf_mount *a, const struct conf_mount *b)
     assert_int_equal(a->vol.discard, b->vol.discard);
     assert_int_equal(a->vol.enospc_wait, b->vol.enospc_wait);
     assert_int_equal(a->vol.threads, b->vol.threads);
+    assert_int_equal(a->vol.readahead, b->vol.readahead);
+    assert_int_equal(a->vol.no_readahead, b->vol.no_readahead);
     assert_int_equal(a->vol.slot, b->vol.slot);
     assert_int_equal(a->serve.allow_root, b->serve.allow_root);
     assert_int_equal(a->serve.allow_other, b->serve.allow_other);
@@ -72,6 +74,9 @@ static void every_word_sets_its_member_and_no_other(void **state)
         ROW("mode=400", serve.mode, 0400),
         ROW("threads=1", vol.threads, 1),
         ROW("threads=256", vol.threads, 256),
+        ROW("readahead=off", vol.no_readahead, true),
+        ROW("readahead=512K", vol.readahead, 512 * 1024),
+        ROW("readahead=64M", vol.readahead, 64 * 1024 * 1024),
         ROW("slot=0", vol.slot, 0),
         ROW("slot=13", vol.slot, 13),
         ROW("cache", serve.cache, true),
@@ -159,8 +164,8 @@ static void wrong_words_are_refused_and_named(void **state)
     static const struct {
         const char *words, *said;
     } rows[] = {
-        {"readahead=4M", "\"readahead\""},
-        {"readahead=4M", "there are: ro, allow_root, allow_other, uid=, "},
+        {"header=x", "\"header\""},
+        {"header=x", "there are: ro, allow_root, allow_other, uid=, "},
         {"header=/x", "\"header\""},
         {"RO", "\"RO\""},
         {"ro=1", "option ro takes no value"},
@@ -175,6 +180,10 @@ static void wrong_words_are_refused_and_named(void **state)
         {"mode=rw", "\"rw\""},
         {"threads=0", "from 1 to 256"},
         {"threads=257", "from 1 to 256"},
+        {"readahead=511K", "off or a size"},
+        {"readahead=65M", "off or a size"},
+        {"readahead=on", "off or a size"},
+        {"readahead=0", "off or a size"},
         {"threads=2x", "\"2x\""},
         {"threads= 2", "\" 2\""},
         {"slot=-1", "number of a key slot"},
@@ -219,7 +228,7 @@ static void the_help_has_every_word(void **state)
         assert_non_null(conf_options_help(n)->help);
         n++;
     }
-    assert_int_equal(n, 17);
+    assert_int_equal(n, 18);
 }
 
 int main(void)
