@@ -97,7 +97,7 @@ static int read_piece(void *arg, unsigned i)
     return sector_decrypt(p->engine, w->to + skip, w->to + skip, len, w->off + skip);
 }
 
-/* serve_read -> poison_read -> space_read -> align_read -> PLAIN_READ -> file_read */
+/* serve_read → poison_read → space_read → align_read → PLAIN_READ → file_read */
 static int plain_read(struct blk *b, void *buf, size_t len, uint64_t off)
 {
     struct piecewise w = {
@@ -130,7 +130,7 @@ static int write_piece(void *arg, unsigned i)
     return encrypt_and_write(w->p, copy->bytes, w->from + skip, len, w->off + skip);
 }
 
-/* serve_write -> poison_write -> space_write -> align_write -> PLAIN_WRITE -> file_write */
+/* serve_write → poison_write → space_write → align_write → PLAIN_WRITE → file_write */
 static int plain_write(struct blk *b, const void *buf, size_t len, uint64_t off)
 {
     struct piecewise w = {

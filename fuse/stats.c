@@ -91,6 +91,16 @@ static struct json_object *pool_object(const struct vol_stats *v)
     return o;
 }
 
+static struct json_object *readahead_object(const struct vol_stats *v)
+{
+    struct json_object *o = json_object_new_object();
+
+    put(o, "bytes_prepared", v->readahead_prepared);
+    put(o, "bytes_used", v->readahead_used);
+    put(o, "bytes_wasted", v->readahead_wasted);
+    return o;
+}
+
 struct json_object *serve_stats(struct serve *s)
 {
     struct json_object *o = json_object_new_object();
@@ -113,5 +123,6 @@ struct json_object *serve_stats(struct serve *s)
     put(o, "waiting_for_space", v.waiting_for_space);
     json_object_object_add(o, "cipher", cipher_object(&v));
     json_object_object_add(o, "pool", pool_object(&v));
+    json_object_object_add(o, "readahead", readahead_object(&v));
     return o;
 }

@@ -85,7 +85,7 @@ static int write_part(struct align *a, const unsigned char *from, size_t len, ui
     return blk_write(a->blk.below, bounce->bytes, granule, bytes_round_down(off, granule));
 }
 
-/* serve_read -> poison_read -> space_read -> ALIGN_READ -> plain_read */
+/* serve_read → poison_read → space_read → ALIGN_READ → plain_read */
 static int align_read(struct blk *b, void *buf, size_t len, uint64_t off)
 {
     struct align *a = container_of(b, struct align, blk);
@@ -103,7 +103,7 @@ static int align_read(struct blk *b, void *buf, size_t len, uint64_t off)
     return r;
 }
 
-/* serve_write -> poison_write -> space_write -> ALIGN_WRITE -> plain_write */
+/* serve_write → poison_write → space_write → ALIGN_WRITE → plain_write */
 static int align_write(struct blk *b, const void *buf, size_t len, uint64_t off)
 {
     struct align *a = container_of(b, struct align, blk);

@@ -7,6 +7,7 @@
 
 #include "keystore/unlock.h"
 #include "volume/poison.h"
+#include "volume/readahead.h"
 #include "volume/space.h"
 #include "volume/stack.h"
 
@@ -139,9 +140,12 @@ void vol_get_info(struct volume *v, struct vol_info *ret)
 void vol_get_stats(struct volume *v, struct vol_stats *ret)
 {
     struct sector_stats sector;
+    struct vol_readahead_stats readahead = {0};
     struct pool_stats pool;
 
     sector_plain_stats(v->stack.plain, &sector);
+    if (v->stack.readahead != NULL)
+        vol_readahead_stats(v->stack.readahead, &readahead);
     pool_get_stats(v->stack.pool, &pool);
     *ret = (struct vol_stats){
         .cipher_ns = sector.cipher_ns,
@@ -150,6 +154,9 @@ void vol_get_stats(struct volume *v, struct vol_stats *ret)
         .pool_batches = pool.n_batches,
         .pool_pieces = pool.n_pieces,
         .pool_pieces_worker = pool.n_pieces_worker,
+        .readahead_prepared = readahead.prepared,
+        .readahead_used = readahead.used,
+        .readahead_wasted = readahead.wasted,
         .waiting_for_space = vol_space_waiting(v->stack.space),
     };
 }

@@ -6,12 +6,12 @@
  * comes before its pieces are ready takes back those that are still queued and does them itself, by
  * an ordinary read: it never waits for work that has not begun, and a busy pool costs it nothing.
  *
- *     FREE -> QUEUED     a stream will want it                    (schedule)
- *     QUEUED -> FREE     the reader was faster, or a write over it (take back)
- *     QUEUED -> FILLING  a worker has it                          (fill)
- *     FILLING -> READY   bytes are there
- *     FILLING -> FREE    it failed, or a write over it            (stale)
- *     READY -> FREE      read to its end, written over, or another piece needs the slot, once
+ *     FREE → QUEUED     a stream will want it                    (schedule)
+ *     QUEUED → FREE     the reader was faster, or a write over it (take back)
+ *     QUEUED → FILLING  a worker has it                          (fill)
+ *     FILLING → READY   bytes are there
+ *     FILLING → FREE    it failed, or a write over it            (stale)
+ *     READY → FREE      read to its end, written over, or another piece needs the slot, once
  *                        nobody copies from it any more
  *
  * Why no reader sees old data: the align layer lets no read of a range run at once with a change of
@@ -282,7 +282,7 @@ static enum taken take_part(struct readahead *r, const struct part *p, bool wait
 
 #define PARTS 64 /* looked at together: 8 MiB, more than one request has */
 
-/* You are here: serve_read -> ... -> align_read -> READAHEAD_READ -> plain_read. First what is
+/* You are here: serve_read → ... → align_read → READAHEAD_READ → plain_read. First what is
  * ready, then by ordinary reads what nobody is at, last what workers are at by now. */
 static int read_parts(struct readahead *r, unsigned char *buf, size_t len, uint64_t off)
 {

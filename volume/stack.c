@@ -4,12 +4,12 @@
 /* The order of the layers, and the one place where what a keystore found becomes what the engine
  * needs: neither knows the other.
  *
- *     poison   a failed flush makes the volume read-only
- *     space    writes wait for room on the host
- *     align    any bytes become whole granules, overlaps are ordered
- *     readahead  what a sequential reader will want is prepared by the workers
- *     plain    granules become ciphertext, on all cores
- *     file     ciphertext lies here
+ *     poison     a failed flush makes the volume read-only
+ *     space      writes wait for room on the host
+ *     align      any bytes become whole granules, overlaps are ordered
+ *     readahead  what a sequential reader will want next is prepared by the workers
+ *     plain      granules become ciphertext, on all cores
+ *     file       ciphertext lies here
  */
 
 #include "crypto/sector.h"

@@ -63,6 +63,7 @@ void vol_get_info(struct volume *v, struct vol_info *ret);
 struct vol_stats {
     uint64_t cipher_ns, bytes_enciphered, bytes_deciphered;
     uint64_t pool_batches, pool_pieces, pool_pieces_worker;
+    uint64_t readahead_prepared, readahead_used, readahead_wasted; /* bytes */
     unsigned waiting_for_space;
 };
 void vol_get_stats(struct volume *v, struct vol_stats *ret);
