@@ -24,9 +24,11 @@ struct serve_spec {
 
 /* Threads that answer requests, at most: one for each request that the kernel keeps in flight by
  * itself (SERVE_BACKGROUND), since all of those may be writes that wait for room on the host, and
- * some for everybody else. Made when needed, so most mounts never see a tenth of them. */
-#define SERVE_BACKGROUND 64
-#define SERVE_THREADS (SERVE_BACKGROUND + 16)
+ * some for everybody else. Made when needed, so most mounts never see a tenth of them. Each may
+ * come to hold 2 MiB (a request and an answer), so there are no more than the memory of a busy
+ * mount allows; and more threads than this were slower, not faster. */
+#define SERVE_BACKGROUND 24
+#define SERVE_THREADS (SERVE_BACKGROUND + 8)
 
 struct serve; /* one mounted session */
 
