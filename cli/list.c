@@ -19,6 +19,9 @@ static const char usage[] =
     "\n"
     "  --json                   an array of objects\n"
     "\n"
+    "Example:\n"
+    "  hushvol list\n"
+    "\n"
     "Exit status: 0 done, 1 failed, 2 wrong words.\n";
 /* clang-format on */
 

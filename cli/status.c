@@ -18,6 +18,9 @@ static const char usage[] =
     "\n"
     "  --json                   one object\n"
     "\n"
+    "Example:\n"
+    "  hushvol status photos\n"
+    "\n"
     "Exit status: 0 done, 1 failed, 2 wrong words, 7 no such mount.\n";
 /* clang-format on */
 
