@@ -78,13 +78,15 @@ static void wake_up(int sig)
     (void)sig;
 }
 
-/* A reader that went away shall be a failed write with an exit status. A handler, and not SIG_IGN,
- * because that would be inherited by every helper that is started. */
-static void survive_closed_pipes(void)
+/* A reader that went away and a limit on the size of files shall be a failed write with an exit
+ * status: EPIPE, EFBIG. A handler, and not SIG_IGN, because that would be inherited by every helper
+ * that is started. */
+static void let_writes_fail(void)
 {
     const struct sigaction action = {.sa_handler = wake_up, .sa_flags = SA_RESTART};
 
     sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL);
 }
 
 /* Half a list in a file must not look like success. */
@@ -101,7 +103,7 @@ int main(int argc, char **argv)
     struct report rep;
     int r;
 
-    survive_closed_pipes();
+    let_writes_fail();
     report_stderr_init(&rep, NULL, NULL);
     r = secret_start(&rep);
     if (r == 0)
