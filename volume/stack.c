@@ -22,6 +22,8 @@
 #include <string.h>
 
 #define DEFAULT_CALLERS 16
+/* Past the page cache a piece waits for the device, and a device wants several requests at once. */
+#define DIRECT_THREADS 4 /* in the pool, for each that may cipher */
 
 static int describe(struct sector_spec *ret, const struct key_volume *key,
                     const struct vol_stack *s, const struct vol_spec *spec, struct report *rep)
@@ -40,8 +42,8 @@ static int describe(struct sector_spec *ret, const struct key_volume *key,
                  .head_len = key->info_head_len,
                  .tail_len = key->info_tail_len},
         .pool = s->pool,
-        .n_callers = callers + s->threads,
-        .n_lanes = spec->threads > 0 ? spec->threads : callers + s->threads,
+        .n_callers = callers + s->pool_threads,
+        .n_lanes = spec->threads > 0 ? spec->threads : callers + s->pool_threads,
     };
     if (ret->cipher == NULL)
         return report_error(rep, EOPNOTSUPP, "this version has no cipher %s", key->cipher);
@@ -67,6 +69,7 @@ int vol_stack_open(struct vol_stack *ret, struct blk *container, const struct ke
                    const struct vol_spec *spec, struct report *rep)
 {
     struct vol_stack s = {.container = container};
+    bool direct = container->granule > 1;
     uint64_t readahead = spec->no_readahead     ? 0
                          : spec->readahead == 0 ? VOL_READAHEAD_DEFAULT
                                                 : spec->readahead;
@@ -74,7 +77,8 @@ int vol_stack_open(struct vol_stack *ret, struct blk *container, const struct ke
     int r;
 
     choose(&s, key, spec, rep);
-    r = pool_open(&s.pool, s.threads, rep);
+    s.pool_threads = s.threads > 1 && direct ? s.threads * DIRECT_THREADS : s.threads;
+    r = pool_open(&s.pool, s.pool_threads, rep);
     if (r == 0)
         r = describe(&sector, key, &s, spec, rep);
     if (r == 0)

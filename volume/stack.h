@@ -9,7 +9,8 @@ struct vol_stack {
     struct blk *top;
     struct blk *poison, *space, *readahead, *plain, *container; /* readahead may be NULL */
     struct pool *pool;
-    unsigned threads; /* that cipher at once */
+    unsigned threads;      /* that cipher at once */
+    unsigned pool_threads; /* that work on one request, the caller included */
     bool discard, enospc_wait;
 };
 
