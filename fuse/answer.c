@@ -66,6 +66,17 @@ static struct json_object *answer_status(struct daemon *d)
     return o;
 }
 
+/* What "hushvol stat" asks again and again: no more than it takes differences of. */
+static struct json_object *answer_counters(struct daemon *d)
+{
+    struct json_object *o = serve_control_answer(NULL);
+
+    json_object_object_add(o, "age_ns", json_object_new_uint64(serve_age_ns(d->serve)));
+    json_object_object_add(o, "stats", serve_stats(d->serve));
+    json_object_object_add(o, "latencies", serve_latencies(d->serve));
+    return o;
+}
+
 static void replace_text(char **member, struct json_object *request, const char *key)
 {
     struct json_object *v;
@@ -103,6 +114,8 @@ struct json_object *serve_answer(struct json_object *request, void *arg)
     word = v != NULL ? json_object_get_string(v) : "";
     if (strcmp(word, "status") == 0)
         return answer_status(d);
+    if (strcmp(word, "counters") == 0)
+        return answer_counters(d);
     if (strcmp(word, "attached") == 0)
         return answer_attached(d, request);
     if (strcmp(word, "give-up-waiting") == 0)

@@ -139,7 +139,7 @@ static void fill(struct serve *s, struct volume *vol, const struct serve_spec *s
     s->mode = spec->mode != (mode_t)-1 ? spec->mode & 0777 : 0600;
     if (s->read_only)
         s->mode &= 0555;
-    clock_gettime(CLOCK_MONOTONIC, &s->since);
+    s->began = serve_clock();
     atomic_store(&s->written, time(NULL));
 }
 

@@ -7,6 +7,7 @@
 #include "base/report.h"
 #include "volume/volume.h"
 
+#include <stdint.h>
 #include <sys/types.h>
 
 struct json_object;
@@ -54,3 +55,8 @@ void serve_set_report(struct report *rep);
 unsigned serve_opens(struct serve *s);
 /* The counters as one JSON object, the caller's to put. NULL without memory. */
 struct json_object *serve_stats(struct serve *s);
+/* How long requests took, for each kind that serve_stats() names an array of pairs [from_ns,
+ * requests]: so many took at least from_ns and less than the next range of base/histogram.h. */
+struct json_object *serve_latencies(struct serve *s);
+/* Nanoseconds since the mount. */
+uint64_t serve_age_ns(const struct serve *s);

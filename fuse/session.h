@@ -6,6 +6,7 @@
 #define FUSE_USE_VERSION FUSE_MAKE_VERSION(3, 12)
 #include <fuse_lowlevel.h>
 
+#include "base/histogram.h"
 #include "fuse/serve.h"
 
 #include <json-c/json.h>
@@ -18,14 +19,15 @@
 
 enum serve_ino { SERVE_ROOT = FUSE_ROOT_ID, SERVE_IMAGE, SERVE_STATS };
 
-/* Each kind of request counts how many, how many bytes, and the time they took. */
+/* Each kind of request counts bytes, the time they took, and how many took how long. */
 enum serve_kind { SERVE_READ, SERVE_WRITE, SERVE_FLUSH, SERVE_DISCARD, SERVE_ZERO, SERVE_KINDS };
 
 /* Threads count on their own cache lines, as far as there are enough of those. */
 #define SERVE_SHARDS 16
 struct serve_shard {
     _Alignas(128) struct {
-        atomic_ullong n, bytes, ns;
+        atomic_ullong bytes, ns, max_ns;
+        atomic_ullong latency[HISTOGRAM_BUCKETS]; /* their sum is the number of requests */
     } kind[SERVE_KINDS];
     atomic_ullong errors;
 };
@@ -40,7 +42,7 @@ struct serve {
     gid_t gid;
     mode_t mode;
     uint64_t data_offset; /* bytes of the container that are no part of the disk */
-    struct timespec since;
+    uint64_t began;       /* serve_clock() at the mount */
     atomic_llong written; /* when the last write ended, seconds since 1970 */
     atomic_uint opens;
     pthread_key_t buffer; /* a thread's private buffer for reads */
