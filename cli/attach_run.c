@@ -56,11 +56,13 @@ static int check_content(const struct cmd_attach *a, const struct cmd_fs *fs, st
     return report_error(rep, ENODATA, "the disk holds no file system (--mkfs ext4 makes one)");
 }
 
-/* Probe, and make or mend: target is the loop device, or the image with an offset. */
+/* Probe, and make or mend: target is the loop device, or the image with an offset. What is there,
+ * the image is asked: partition tables count in 512-byte blocks, whatever those of the device. */
 static int make_ready(const struct cmd_attach *a, const char *target,
                       const struct cmd_fs_part *part, struct cmd_fs *fs, struct report *rep)
 {
-    int r = cmd_fs_probe(fs, target, part, a->force ? NULL : rep);
+    bool is_device = a->device[0] != '\0';
+    int r = cmd_fs_probe(fs, a->image, part, a->force ? NULL : rep);
 
     if (r < 0 && !(a->force && r == -ENOTUNIQ))
         return r;
@@ -68,7 +70,7 @@ static int make_ready(const struct cmd_attach *a, const char *target,
     if (r == 0 && a->mkfs != NULL)
         return cmd_fs_make(a->mkfs, target, getuid(), getgid(), rep);
     if (r == 0 && cmd_fs_is_ext(fs->type) && !a->read_only)
-        r = cmd_fs_check(target, part->off, rep);
+        r = cmd_fs_check(target, is_device ? 0 : part->off, rep);
     return r;
 }
 
@@ -91,20 +93,21 @@ static int try_block_size(struct cmd_attach *a, const struct cmd_fs_part *part, 
                                        .len = part->len,
                                        .read_only = a->read_only,
                                        .block_size = size};
-    const struct cmd_fs_part whole = {0};
     struct cmd_fs fs;
     int r = cmd_loop_attach(a->device, &spec, rep);
 
     if (r < 0)
         return r;
-    r = make_ready(a, a->device, &whole, &fs, rep);
+    r = make_ready(a, a->device, part, &fs, rep);
     if (r == 0) {
         r = cmd_fs_mount(a->device, a->folder, a->read_only, quiet, rep);
         if (r == -EIO && quiet)
             r = -EAGAIN;
     }
-    if (r < 0)
+    if (r < 0) {
         cmd_loop_detach(a->device, a->image, rep);
+        a->device[0] = '\0';
+    }
     return r;
 }
 
@@ -128,7 +131,10 @@ static int attach_fuse2fs(struct cmd_attach *a, const struct cmd_fs_part *part, 
                                      .allow_other = a->allow_other,
                                      .allow_root = a->allow_root};
     struct cmd_fs fs;
-    int r = make_ready(a, a->image, part, &fs, rep);
+    int r;
+
+    a->device[0] = '\0';
+    r = make_ready(a, a->image, part, &fs, rep);
 
     if (r < 0)
         return r;
@@ -137,7 +143,6 @@ static int attach_fuse2fs(struct cmd_attach *a, const struct cmd_fs_part *part, 
                             "%s needs a loop device, and so root; without it only ext2, ext3 and "
                             "ext4 can be mounted",
                             fs.type);
-    a->device[0] = '\0';
     return cmd_fs_fuse2fs(&spec, rep);
 }
 

@@ -101,11 +101,12 @@ bool cmd_fs_can_make(const char *type)
     return strcmp(type, "ext4") == 0 || strcmp(type, "xfs") == 0 || strcmp(type, "btrfs") == 0;
 }
 
-/* None of them discards first: a new disk has nothing to give back. */
+/* None of them discards first: a new disk has nothing to give back. An ext4 of a small disk would
+ * get smaller blocks, each a read-modify-write for a larger cipher sector. */
 int cmd_fs_make(const char *type, const char *path, uid_t owner, gid_t group, struct report *rep)
 {
     char program[32], extended[64];
-    const char *const ext[] = {program, "-q", "-F", "-E", extended, path, NULL};
+    const char *const ext[] = {program, "-q", "-F", "-b", "4096", "-E", extended, path, NULL};
     const char *const others[] = {program, "-q", "-f", "-K", path, NULL};
     int r;
 

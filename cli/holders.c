@@ -158,13 +158,31 @@ static int look_below(const struct serve_mounted *m, void *arg)
     return 0;
 }
 
+struct loop_user {
+    const char *device;
+    char text[PATH_MAX + 32];
+};
+
+static int look_for_mount(const struct serve_mounted *m, void *arg)
+{
+    struct loop_user *u = arg;
+
+    if (strcmp(m->source, u->device) != 0)
+        return 0;
+    snprintf(u->text, sizeof(u->text), " (mounted at %s)", m->point);
+    return 1;
+}
+
 static void look_at_loop(const char *device, const char *backing, void *arg)
 {
     struct search *s = arg;
+    struct loop_user u = {.device = device};
 
-    if (is_below(backing, s->point) &&
-        (s->except.device == NULL || strcmp(device, s->except.device) != 0))
-        name(s, "loop device", device, "");
+    if (!is_below(backing, s->point) ||
+        (s->except.device != NULL && strcmp(device, s->except.device) == 0))
+        return;
+    serve_mounts_each(look_for_mount, &u);
+    name(s, "loop device", device, u.text);
 }
 
 int cmd_holders_say(const char *point, const struct cmd_holders_except *except, struct report *rep)

@@ -174,3 +174,24 @@ void cmd_loop_detach_unused(const char *image, const char *except, struct report
 
     cmd_loop_each(detach_other, &o);
 }
+
+/* Once the image is unmounted the kernel shows its path from there, as "/image"; and it cannot tell
+ * the status of a device without asking the file, which is how we know that nobody answers. */
+static void detach_dead(const char *device, const char *backing, void *arg)
+{
+    AUTO_FD int loop = -1;
+    struct loop_info64 info;
+
+    if (strcmp(backing, "/image") != 0 || serve_mounts_has(NULL, device))
+        return;
+    loop = open(device, O_RDONLY | O_CLOEXEC);
+    if (loop < 0 || ioctl(loop, LOOP_GET_STATUS64, &info) == 0 || errno != ENOTCONN)
+        return;
+    if (ioctl(loop, LOOP_CLR_FD) == 0)
+        report_info(arg, "detached %s", device);
+}
+
+void cmd_loop_detach_dead(struct report *rep)
+{
+    cmd_loop_each(detach_dead, rep);
+}

@@ -28,6 +28,8 @@ int cmd_loop_attach(char device[CMD_LOOP_NAME], const struct cmd_loop_spec *spec
 int cmd_loop_detach(const char *device, const char *image, struct report *rep);
 /* Take down what else is set up on image and used by nobody. */
 void cmd_loop_detach_unused(const char *image, const char *except, struct report *rep);
+/* Take down those whose image is no longer served by anybody: nothing can be read from them. */
+void cmd_loop_detach_dead(struct report *rep);
 
 /* All loop devices and the path of what is behind them. */
 void cmd_loop_each(void (*fn)(const char *device, const char *backing, void *arg), void *arg);

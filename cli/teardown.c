@@ -8,6 +8,7 @@
  * fuse2fs writes its last blocks after its file system is gone from the mount table: so we wait
  * until the image is not open any more. */
 
+#include "base/auto.h"
 #include "cli/holders.h"
 #include "cli/loop.h"
 #include "cli/waiting.h"
@@ -20,12 +21,13 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define TRY_MS 50
 #define BUSY_TRIES 20   /* the kernel closes files a moment after their owners do */
 #define OPEN_TRIES 1200 /* a minute for fuse2fs to write what it holds */
+#define END_MS 5000     /* for a process that has nothing left to do */
 #define FUSE2FS "fuse2fs"
 
 static bool is_own(const struct serve_found *f)
@@ -83,15 +85,20 @@ static const char *image_path(const struct serve_found *f, char out[PATH_MAX])
     return out;
 }
 
-/* Before the file system goes: would the image go after it? Asked only where something is attached;
- * else the kernel itself tells before anything has happened. */
-static int check_image_free(const struct serve_found *f, struct report *rep)
+/* Before anything goes: who would stand in the way of the file system, and after it of the image?
+ * Where nothing is attached the kernel itself tells before anything has happened. */
+static int check_free(const struct serve_found *f, struct report *rep)
 {
     const struct serve_record *rec = &f->record;
     const struct cmd_holders_except except = {.program = rec->device == NULL ? FUSE2FS : NULL,
                                               .device = rec->device};
+    int r = 0;
 
-    return rec->filesystem == NULL ? 0 : cmd_holders_say(rec->mountpoint, &except, rep);
+    if (is_filesystem_mounted(f))
+        r = cmd_holders_say(rec->filesystem, NULL, rep);
+    if (r == 0 && rec->filesystem != NULL)
+        r = cmd_holders_say(rec->mountpoint, &except, rep);
+    return r;
 }
 
 static int unmount_filesystem(const struct serve_found *f, bool force, struct report *rep)
@@ -146,7 +153,8 @@ static void wait_for_fuse2fs(const struct serve_found *f)
 }
 
 /* Where our mount table does not show it (another namespace), the daemon does it itself. */
-static int unmount_image(const struct serve_found *f, bool force, struct report *rep)
+static int unmount_image(const struct serve_found *f, bool force, struct cmd_waiting *w,
+                         struct report *rep)
 {
     const char *point = f->record.mountpoint;
     struct json_object *answer;
@@ -154,6 +162,8 @@ static int unmount_image(const struct serve_found *f, bool force, struct report 
 
     if (is_image_mounted(f)) {
         r = unmount(point, force, rep);
+        if (r == -EBUSY && cmd_waiting_give_up(w)) /* whose writer may be what keeps it busy */
+            r = unmount(point, force, rep);
         if (r == -EBUSY)
             return say_busy(point, NULL, rep);
         if (r < 0 || !force)
@@ -164,20 +174,32 @@ static int unmount_image(const struct serve_found *f, bool force, struct report 
     return 0;
 }
 
-static int take_down(const struct serve_found *f, bool force, struct report *rep)
+/* The daemon's last act before its end is to give the name back; a script that goes on when we
+ * return may look for the process. */
+static int wait_closed(const struct serve_found *f, int process)
 {
-    int r = force ? 0 : check_image_free(f, rep);
+    struct pollfd ended = {.fd = process, .events = POLLIN};
+    int r = serve_registry_wait(f, -1);
 
-    if (r == 0)
-        r = unmount_filesystem(f, force, rep);
+    if (r == 0 && process >= 0)
+        poll(&ended, 1, END_MS);
+    return r;
+}
+
+static int take_down(const struct serve_found *f, bool force, struct cmd_waiting *w,
+                     struct report *rep)
+{
+    AUTO_FD int process = (int)syscall(SYS_pidfd_open, f->record.pid, 0);
+    int r = unmount_filesystem(f, force, rep);
+
     if (r == 0)
         r = detach_loops(f, force, rep);
     if (r < 0)
         return r;
     wait_for_fuse2fs(f);
-    r = unmount_image(f, force, rep);
+    r = unmount_image(f, force, w, rep);
     if (r == 0)
-        r = serve_registry_wait(f, -1);
+        r = wait_closed(f, process);
     if (r == 0 && f->record.made_filesystem && f->record.filesystem != NULL && is_own(f))
         rmdir(f->record.filesystem);
     return r;
@@ -186,11 +208,12 @@ static int take_down(const struct serve_found *f, bool force, struct report *rep
 int cmd_teardown(const struct serve_found *f, bool force, struct report *rep)
 {
     struct cmd_waiting *w = NULL;
-    int r = cmd_waiting_start(&w, f, rep);
+    int r = force ? 0 : check_free(f, rep);
 
-    if (r < 0)
-        return r;
-    r = take_down(f, force, rep);
+    if (r == 0)
+        r = cmd_waiting_start(&w, f, rep);
+    if (r == 0)
+        r = take_down(f, force, w, rep);
     cmd_waiting_stop(w);
     return r;
 }
@@ -224,6 +247,8 @@ int cmd_teardown_dead(const struct serve_found *f, struct report *rep)
         r = serve_registry_remove(f);
     if (r < 0)
         return r;
+    if (geteuid() == 0)
+        cmd_loop_detach_dead(rep);
     if (rec->made_mountpoint && is_own(f))
         rmdir(rec->mountpoint);
     if (rec->made_filesystem && rec->filesystem != NULL && is_own(f))

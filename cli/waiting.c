@@ -17,7 +17,8 @@ struct cmd_waiting {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool stop; /* under the lock */
+    bool stop;    /* under the lock */
+    bool gave_up; /* under the lock */
 };
 
 static bool stopped_after_a_while(struct cmd_waiting *w)
@@ -47,10 +48,24 @@ static bool somebody_waits(const struct serve_found *f)
     return waits;
 }
 
+bool cmd_waiting_give_up(struct cmd_waiting *w)
+{
+    HOLD(&w->lock);
+    struct json_object *answer;
+
+    if (w->gave_up || !somebody_waits(w->found))
+        return w->gave_up;
+    w->gave_up = true;
+    report_warn(w->rep, "writes wait for room on the host: they are given up, and what was never "
+                        "synced is lost");
+    if (serve_control_ask(&answer, w->found, "give-up-waiting", NULL, w->rep) == 0)
+        json_object_put(answer);
+    return true;
+}
+
 static void *watch(void *arg)
 {
     struct cmd_waiting *w = arg;
-    struct json_object *answer;
     unsigned seen = 0;
 
     while (seen < 2) {
@@ -58,10 +73,7 @@ static void *watch(void *arg)
         if (stopped_after_a_while(w))
             return NULL;
     }
-    report_warn(w->rep, "writes wait for room on the host: they are given up, and what was never "
-                        "synced is lost");
-    if (serve_control_ask(&answer, w->found, "give-up-waiting", NULL, w->rep) == 0)
-        json_object_put(answer);
+    cmd_waiting_give_up(w);
     return NULL;
 }
 
@@ -87,6 +99,8 @@ int cmd_waiting_start(struct cmd_waiting **ret, const struct serve_found *f, str
 
 void cmd_waiting_stop(struct cmd_waiting *w)
 {
+    if (w == NULL)
+        return;
     pthread_mutex_lock(&w->lock);
     w->stop = true;
     pthread_cond_signal(&w->changed);

@@ -178,7 +178,8 @@ static void stop(struct daemon *d)
 
     vol_give_up_waiting(d->vol);
     r = serve_guard_unmount(d->guard);
-    if (r == 1)
+    d->was_busy = r == 1;
+    if (d->was_busy)
         report_warn(&d->log, "stopped while the image was in use");
     else if (r < 0)
         report_errno(&d->log, -r, "cannot unmount %s", d->result.mountpoint);
@@ -281,23 +282,45 @@ static int prepare(struct daemon *d)
     return r;
 }
 
-/* Also after half of prepare(). A mount that is still there goes now, whoever looks into it. */
+/* A mount that is still there goes now, whoever looks into it. */
+static void unmount(struct daemon *d)
+{
+    int r = d->serve != NULL ? serve_guard_unmount(d->guard) : 0;
+
+    if (r < 0)
+        report_warn(report_of(d), "cannot unmount %s", d->result.mountpoint);
+    if (r == 1)
+        d->was_busy = true;
+    serve_close(d->serve);
+}
+
+/* What was attached on top and did not go first is left without its disk; its record stays, so that
+ * "umount" can find and clean it. */
+static void release_name(struct daemon *d)
+{
+    bool left_behind = d->was_busy && d->record.filesystem != NULL;
+
+    if (d->made_mountpoint)
+        rmdir(d->result.mountpoint); /* fails when it is not empty, as it should */
+    serve_record_done(&d->record);
+    if (left_behind)
+        serve_slot_leave(d->slot);
+    else
+        serve_slot_drop(d->slot);
+}
+
+/* Also after half of prepare(). */
 static int finish(struct daemon *d)
 {
     int r;
 
     stop_control(d);
-    if (d->serve != NULL && serve_guard_unmount(d->guard) < 0)
-        report_warn(report_of(d), "cannot unmount %s", d->result.mountpoint);
-    serve_close(d->serve);
+    unmount(d);
     r = vol_close(d->vol);
     if (r < 0)
         report_errno(report_of(d), -r, "the last changes may not have reached the container");
     serve_guard_done(d->guard);
-    if (d->made_mountpoint)
-        rmdir(d->result.mountpoint); /* fails when it is not empty, as it should */
-    serve_record_done(&d->record);
-    serve_slot_drop(d->slot);
+    release_name(d);
     if (d->signals >= 0)
         close(d->signals);
     if (d->wake >= 0)

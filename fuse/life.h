@@ -28,6 +28,7 @@ struct daemon {
     bool made_mountpoint;
     int signals, wake; /* signalfd; eventfd that ends the control thread */
     bool stop;         /* the control thread's: a signal or request came */
+    bool was_busy;     /* somebody had the image open when we stopped */
     pthread_t controller;
     bool controlling;
 };

@@ -451,12 +451,53 @@ static void serve_readdir(fuse_req_t req, fuse_ino_t ino, size_t len, off_t off,
     fuse_reply_buf(req, buf, used);
 }
 
+/* The folder is what it is, for root too, whom its mode does not stop. */
+static void serve_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
+                        dev_t rdev)
+{
+    (void)parent;
+    (void)name;
+    (void)mode;
+    (void)rdev;
+    answer(req, -EPERM);
+}
+
+static void serve_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+    (void)parent;
+    (void)name;
+    (void)mode;
+    answer(req, -EPERM);
+}
+
+static void serve_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+    (void)parent;
+    (void)name;
+    answer(req, -EPERM);
+}
+
+static void serve_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t to,
+                         const char *new_name, unsigned flags)
+{
+    (void)parent;
+    (void)name;
+    (void)to;
+    (void)new_name;
+    (void)flags;
+    answer(req, -EPERM);
+}
+
 /* Extended attributes are left out: the kernel hears ENOSYS once and stops asking. */
 const struct fuse_lowlevel_ops serve_ops = {
     .init = serve_init,
     .lookup = serve_lookup,
     .getattr = serve_getattr,
     .setattr = serve_setattr,
+    .mknod = serve_mknod,
+    .mkdir = serve_mkdir,
+    .unlink = serve_unlink,
+    .rename = serve_rename,
     .open = serve_open,
     .read = serve_read,
     .write = serve_write,

@@ -154,10 +154,15 @@ void serve_slot_drop(struct serve_slot *s)
 {
     if (s == NULL)
         return;
-    if (s->lock >= 0) {
+    if (s->lock >= 0)
         remove_files(s->folder, s->name);
+    serve_slot_leave(s);
+}
+
+void serve_slot_leave(struct serve_slot *s)
+{
+    if (s->lock >= 0)
         close(s->lock);
-    }
     if (s->folder >= 0)
         close(s->folder);
     free(s);

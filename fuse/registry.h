@@ -25,6 +25,8 @@ int serve_slot_folder(const struct serve_slot *s);
 int serve_slot_publish(struct serve_slot *s, const struct serve_record *record, struct report *rep);
 /* Remove the files and give the name back. NULL is fine. */
 void serve_slot_drop(struct serve_slot *s);
+/* Give the name back and leave the record: something is left that "umount" has to clean up. */
+void serve_slot_leave(struct serve_slot *s);
 
 /* One mount as a command finds it. What it says about a user is that user's word: root must not act
  * on it beyond what the kernel confirms (fuse/mounts.h). */
