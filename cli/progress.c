@@ -28,16 +28,18 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* "create: 34 %, 1.2 GiB/s, 0:12 left" */
+/* "create: 34 %, 1.2 GiB/s, 0:12 left", and without the middle when it counts something else */
 static void draw(struct cmd_progress *p, uint64_t done, uint64_t total, int64_t ms)
 {
     double rate = (double)done / (double)ms; /* bytes per ms */
     uint64_t left_s = rate > 0 ? (uint64_t)((double)(total - done) / rate / 1000) : 0;
-    char size[SIZE_TEXT];
+    char size[SIZE_TEXT], speed[SIZE_TEXT + 8] = "";
 
-    fprintf(stderr, "\r%s: %3.0f %%, %s/s, %" PRIu64 ":%02" PRIu64 " left \033[K", p->doing,
-            total > 0 ? 100.0 * (double)done / (double)total : 100.0,
-            size_format(size, (uint64_t)(rate * 1000)), left_s / 60, left_s % 60);
+    if (!p->no_rate)
+        snprintf(speed, sizeof(speed), "%s/s, ", size_format(size, (uint64_t)(rate * 1000)));
+    fprintf(stderr, "\r%s: %3.0f %%, %s%" PRIu64 ":%02" PRIu64 " left \033[K", p->doing,
+            total > 0 ? 100.0 * (double)done / (double)total : 100.0, speed, left_s / 60,
+            left_s % 60);
     fflush(stderr);
     p->drawn = true;
 }

@@ -15,6 +15,7 @@
 struct cmd_progress {
     struct progress progress; /* give this one away */
     const char *doing;        /* "create" */
+    bool no_rate;             /* done and total are not bytes: may be set after the start */
     bool terminal, drawn;
     int64_t started_ms, drawn_ms;
     struct sigaction old[CMD_PROGRESS_SIGNALS];
