@@ -187,7 +187,10 @@ static void detach_dead(const char *device, const char *backing, void *arg)
     loop = open(device, O_RDONLY | O_CLOEXEC);
     if (loop < 0 || ioctl(loop, LOOP_GET_STATUS64, &info) == 0 || errno != ENOTCONN)
         return;
-    if (ioctl(loop, LOOP_CLR_FD) == 0)
+    if (ioctl(loop, LOOP_CLR_FD) < 0)
+        return;
+    close(TAKE_FD(loop));
+    if (!is_on(device, "/image")) /* else it goes with its last user */
         report_info(arg, "detached %s", device);
 }
 
