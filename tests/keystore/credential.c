@@ -5,19 +5,16 @@
 
 #include "keystore/credential.h"
 #include "base/auto.h"
+#include "lib/session.h"
 #include "lib/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <termios.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/hushvol-credential-XXXXXX";
@@ -338,150 +335,42 @@ static void key_files_have_a_size_between_nothing_and_eight_mebibytes(void **sta
     assert_true(test_report_has(&said, "is empty"));
 }
 
-/* --- the terminal: a session of its own with a shell-like leader and the one who asks --- */
+/* --- the terminal --- */
 
-struct session {
-    int master;  /* our side of the terminal */
-    int results; /* from the leader: one struct result for each thing that happened */
-    pid_t leader;
-};
-
-struct result {
-    enum { ENDED, STOPPED } what;
-    int r; /* of credential_read */
-    char passphrase[64];
-    bool echo; /* of the terminal at that moment */
-};
-
-static bool echoes(int fd)
+static int ask(const void *arg, char text[TEST_SESSION_TEXT])
 {
-    struct termios t;
-
-    return tcgetattr(fd, &t) == 0 && t.c_lflag & ECHO;
-}
-
-/* The one who asks: what it got goes to fd. */
-static void ask(const struct credential_source *src, int fd)
-{
+    const struct credential_source *src = arg;
     struct credential c = {0};
-    struct result result = {.what = ENDED};
+    int r = credential_read(&c, src, NULL);
 
-    result.r = credential_read(&c, src, NULL);
-    if (result.r == 0)
-        memcpy(result.passphrase, c.passphrase.bytes, c.passphrase.len);
+    if (r == 0)
+        memcpy(text, c.passphrase.bytes, c.passphrase.len);
     credential_done(&c);
-    _exit(write(fd, &result, sizeof(result)) != sizeof(result));
-}
-
-/* The leader: runs the asking one in the foreground, tells when it stops, lets it go on. */
-static void lead(const char *terminal, const struct credential_source *src, int fd)
-{
-    int tty, status;
-    pid_t child;
-
-    setsid();
-    signal(SIGTTOU, SIG_IGN);
-    tty = open(terminal, O_RDWR); /* becomes the controlling terminal */
-    child = fork();
-    if (child == 0) {
-        signal(SIGTTOU, SIG_DFL);
-        setpgid(0, 0);
-        while (tcgetpgrp(tty) != getpid())
-            usleep(1000);
-        ask(src, fd);
-    }
-    setpgid(child, child);
-    tcsetpgrp(tty, child);
-    while (waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status)) {
-        struct result stopped = {.what = STOPPED, .echo = echoes(tty)};
-
-        if (write(fd, &stopped, sizeof(stopped)) != sizeof(stopped))
-            break;
-        kill(child, SIGCONT);
-    }
-    _exit(0);
-}
-
-static struct session open_session(const struct credential_source *src)
-{
-    struct session s = {.master = posix_openpt(O_RDWR | O_NOCTTY)};
-    int results[2];
-
-    assert_true(s.master >= 0 && grantpt(s.master) == 0 && unlockpt(s.master) == 0);
-    assert_int_equal(pipe(results), 0);
-    s.results = results[0];
-    s.leader = fork();
-    assert_true(s.leader >= 0);
-    if (s.leader == 0)
-        lead(ptsname(s.master), src, results[1]);
-    close(results[1]);
-    return s;
-}
-
-/* Read what the terminal shows until it ends with text. */
-static void expect(const struct session *s, const char *text)
-{
-    char shown[4096] = "";
-    size_t n = 0;
-
-    while (n < strlen(text) || strcmp(shown + n - strlen(text), text) != 0) {
-        struct pollfd p = {s->master, POLLIN, 0};
-        ssize_t got;
-
-        if (poll(&p, 1, 20000) <= 0)
-            fail_msg("the terminal shows \"%s\" and not \"%s\"", shown, text);
-        got = read(s->master, shown + n, sizeof(shown) - 1 - n);
-        if (got <= 0)
-            fail_msg("the terminal is closed after \"%s\"", shown);
-        n += (size_t)got;
-        shown[n] = '\0';
-    }
-}
-
-static void type(const struct session *s, const char *keys)
-{
-    assert_int_equal(write(s->master, keys, strlen(keys)), strlen(keys));
-}
-
-static struct result next(const struct session *s)
-{
-    struct result result;
-
-    assert_int_equal(read(s->results, &result, sizeof(result)), sizeof(result));
-    return result;
-}
-
-static void close_session(const struct session *s)
-{
-    int status;
-
-    assert_int_equal(waitpid(s->leader, &status, 0), s->leader);
-    close(s->master);
-    close(s->results);
+    return r;
 }
 
 /* Asked for "Passphrase for x" with confirm, after these keys: r, and what the terminal does. */
 static void asked(bool confirm, const char *first, const char *second, int want)
 {
     const struct credential_source src = {.prompt = "Passphrase for x", .confirm = confirm};
-    struct session s = open_session(&src);
-    struct result result;
+    struct test_session s = test_session_open(ask, &src);
+    struct test_asked result;
 
-    expect(&s, "Passphrase for x: ");
-    assert_false(echoes(s.master));
-    type(&s, first);
+    test_session_expect(&s, "Passphrase for x: ");
+    assert_false(test_session_echoes(&s));
+    test_session_type(&s, first);
     if (second != NULL) {
-        expect(&s, "The same again: ");
-        assert_false(echoes(s.master));
-        type(&s, second);
+        test_session_expect(&s, "The same again: ");
+        assert_false(test_session_echoes(&s));
+        test_session_type(&s, second);
     }
-    result = next(&s);
+    result = test_session_next(&s);
     assert_int_equal(result.r, want);
     if (want == 0)
-        assert_memory_equal(result.passphrase, first, strlen(first) - 1);
-    assert_true(echoes(s.master));
-    expect(&s, "\r\n");
-    close_session(&s);
+        assert_memory_equal(result.text, first, strlen(first) - 1);
+    assert_true(test_session_echoes(&s));
+    test_session_expect(&s, "\r\n");
+    test_session_close(&s);
 }
 
 static void a_passphrase_is_asked_for_unseen(void **state)
@@ -515,24 +404,24 @@ static void ctrl_c_gives_the_echo_back(void **state)
 static void ctrl_z_stops_with_echo_and_asks_again(void **state)
 {
     const struct credential_source src = {.prompt = "Passphrase for x"};
-    struct session s = open_session(&src);
-    struct result result;
+    struct test_session s = test_session_open(ask, &src);
+    struct test_asked result;
 
     (void)state;
-    expect(&s, "Passphrase for x: ");
-    type(&s, "half\x1a");
-    result = next(&s);
-    assert_int_equal(result.what, STOPPED);
+    test_session_expect(&s, "Passphrase for x: ");
+    test_session_type(&s, "half\x1a");
+    result = test_session_next(&s);
+    assert_int_equal(result.what, TEST_STOPPED);
     assert_true(result.echo);
-    expect(&s, "Passphrase for x: ");
-    assert_false(echoes(s.master));
-    type(&s, "old horse\n");
-    result = next(&s);
-    assert_int_equal(result.what, ENDED);
+    test_session_expect(&s, "Passphrase for x: ");
+    assert_false(test_session_echoes(&s));
+    test_session_type(&s, "old horse\n");
+    result = test_session_next(&s);
+    assert_int_equal(result.what, TEST_ENDED);
     assert_int_equal(result.r, 0);
-    assert_string_equal(result.passphrase, "old horse");
-    assert_true(echoes(s.master));
-    close_session(&s);
+    assert_string_equal(result.text, "old horse");
+    assert_true(test_session_echoes(&s));
+    test_session_close(&s);
 }
 
 static void without_a_terminal_the_options_are_named(void **state)
