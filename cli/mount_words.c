@@ -6,6 +6,7 @@
 #include "fuse/registry.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -90,6 +91,7 @@ int cmd_mount_serve(struct cmd_mount_words *w, serve_daemon_ready *ready, void *
                     bool *in_daemon, struct report *rep)
 {
     struct serve_daemon_spec spec;
+    char prompt[PATH_MAX + 32];
     int r;
 
     *in_daemon = false;
@@ -102,7 +104,7 @@ int cmd_mount_serve(struct cmd_mount_words *w, serve_daemon_ready *ready, void *
         .vol = w->conf.vol, .serve = w->conf.serve, .foreground = w->foreground, .busy = cmd_busy};
     spec.vol.container = w->path;
     spec.serve.mountpoint = w->folder;
-    if (spec.vol.credential.prompt == NULL)
-        spec.vol.credential.prompt = w->container;
+    snprintf(prompt, sizeof(prompt), "Passphrase for %s", w->container);
+    spec.vol.credential.prompt = prompt;
     return serve_daemon(&spec, ready, arg, in_daemon, rep);
 }
