@@ -6,8 +6,6 @@
 
 #include "fuse/registry.h"
 
-#include "fuse/registry.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 
 #include "cli/key.h"
 #include "cli/teardown.h"
+#include "fuse/mounts.h"
 #include "fuse/registry.h"
 
 #include <errno.h>
@@ -10,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#define ENDING_MS 10000
 
 void cmd_mount_words_init(struct cmd_mount_words *w)
 {
@@ -87,6 +90,20 @@ static int clean_dead(struct cmd_mount_words *w, struct report *rep)
     return r;
 }
 
+/* umount(8) and fusermount3 return before the daemon has closed the container: "umount DIR && mount
+ * DIR" would find it busy. */
+static void wait_for_ending(const struct cmd_mount_words *w)
+{
+    AUTO_FOUND struct serve_found f = {0};
+    struct serve_mount_id there;
+    struct stat st;
+
+    if (stat(w->path, &st) < 0 || serve_registry_find_container(&f, st.st_dev, st.st_ino) < 0)
+        return;
+    if (serve_mounts_at(&there, f.record.mountpoint) < 0 || !there.ours)
+        serve_registry_wait(&f, ENDING_MS);
+}
+
 int cmd_mount_serve(struct cmd_mount_words *w, serve_daemon_ready *ready, void *arg,
                     bool *in_daemon, struct report *rep)
 {
@@ -100,6 +117,7 @@ int cmd_mount_serve(struct cmd_mount_words *w, serve_daemon_ready *ready, void *
         r = clean_dead(w, rep);
     if (r < 0)
         return r;
+    wait_for_ending(w);
     spec = (struct serve_daemon_spec){
         .vol = w->conf.vol, .serve = w->conf.serve, .foreground = w->foreground, .busy = cmd_busy};
     spec.vol.container = w->path;
