@@ -152,7 +152,10 @@ run_end() {
     set +e
     [ -z "$child" ] || kill -TERM "$child" 2>/dev/null
     sweep
-    [ -z "$run_user" ] || userdel "$run_user" || status=1
+    if [ -n "$run_user" ]; then
+        rm -rf --one-file-system "/tmp/hushvol-$(id -u "$run_user")" # its runtime folder
+        userdel "$run_user" || status=1
+    fi
     [ -z "$fuse_mode" ] || chmod "$fuse_mode" /dev/fuse
     rm -rf --one-file-system "$run_tmp"
     exit "$status"
