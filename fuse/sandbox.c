@@ -95,10 +95,10 @@ static int fill(scmp_filter_ctx ctx)
                              SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD));
     if (r == 0)
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
-                             SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+                             SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0));
     if (r == 0)
         r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(prctl), 1,
-                             SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
+                             SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME, 0));
     return r;
 }
 
