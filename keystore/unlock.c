@@ -67,15 +67,29 @@ static void held_release(struct held *h)
         h->to->say(h->to, REPORT_ERROR, h->error);
 }
 
+/* Notes that the format named something in the slots that it does not know. */
+struct unknown {
+    struct report rep;
+    bool found;
+};
+
+static void unknown_say(struct report *rep, enum report_level level, const char *text)
+{
+    (void)level;
+    (void)text;
+    container_of(rep, struct unknown, rep)->found = true;
+}
+
 /* Is there anything that a credential could open? What is in the slots but unknown here is left to
  * the format, which names it when it unlocks. */
 static int check_slots(struct key_container *c, int slot, struct report *rep)
 {
+    struct unknown unknown = {.rep.say = unknown_say};
     struct key_slot_info used[KEY_SLOTS_MAX];
     int n = -EOPNOTSUPP;
 
     if (c->format->slots != NULL)
-        n = c->format->slots(c->store, used, KEY_SLOTS_MAX, NULL);
+        n = c->format->slots(c->store, used, KEY_SLOTS_MAX, &unknown.rep);
     if (n < 0)
         return 0;
     if (n == 0)
@@ -84,6 +98,8 @@ static int check_slots(struct key_container *c, int slot, struct report *rep)
     for (int i = 0; i < n; i++)
         if (slot == KEY_SLOT_ANY || used[i].index == (unsigned)slot)
             return 0;
+    if (unknown.found) /* it may be this one */
+        return 0;
     return report_error(rep, EKEYREJECTED, "there is no key in slot %d", slot);
 }
 

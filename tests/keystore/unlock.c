@@ -254,6 +254,29 @@ static void an_empty_slot_is_named_before_a_question(void **state)
     refused_unasked(&c, 99, "no key in slot 99");
 }
 
+static void add_slot_of_another_derivation(unsigned char *block)
+{
+    memcpy(native_header_slot(block, 5), native_header_slot(block, 2), NATIVE_SLOT);
+    native_header_slot(block, 5)[2] = 9;
+}
+
+static void a_slot_of_an_unknown_kind_is_not_called_empty(void **state)
+{
+    AUTO_KEY_CONTAINER struct key_container c = {0};
+    AUTO_KEY_VOLUME struct key_volume volume = {0};
+    const struct credential_source src = {.passphrase_command = "echo old horse"};
+    struct test_report said;
+
+    (void)state;
+    changed(&c, add_slot_of_another_derivation, 1);
+    test_report_init(&said);
+    assert_int_equal(key_unlock_with(&c, &src, 5, &volume, &said.rep), -EOPNOTSUPP);
+    assert_int_equal(said.n_lines, 1);
+    assert_true(test_report_has(&said, "key slot 5"));
+    assert_true(test_report_has(&said, "does not support"));
+    assert_int_equal(key_unlock_with(&c, &src, 2, &volume, NULL), 0);
+}
+
 /* --- opening --- */
 
 static int open_path(struct key_container *ret, const char *path, struct report *rep)
@@ -314,6 +337,7 @@ int main(void)
         cmocka_unit_test_teardown(an_erased_container_is_refused_before_a_question,
                                   test_files_clear),
         cmocka_unit_test_teardown(an_empty_slot_is_named_before_a_question, test_files_clear),
+        cmocka_unit_test(a_slot_of_an_unknown_kind_is_not_called_empty),
         cmocka_unit_test_teardown(a_file_becomes_a_container_or_nothing, test_files_clear),
         cmocka_unit_test(closing_twice_and_nothing_is_fine),
     };
