@@ -19,11 +19,9 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #define SPINS 400 /* about 10 us of pause instructions */
@@ -322,42 +320,4 @@ void pool_get_stats(struct pool *p, struct pool_stats *ret)
     ret->n_batches = atomic_load(&p->n_batches);
     ret->n_pieces = atomic_load(&p->n_pieces);
     ret->n_pieces_worker = atomic_load(&p->n_pieces_worker);
-}
-
-/* One "quota period" pair of cgroup v2, or two files of v1; 0 when there is no limit. */
-static unsigned quota_cpus(void)
-{
-    long long quota = -1, period = 0;
-    FILE *f = fopen("/sys/fs/cgroup/cpu.max", "re");
-
-    if (f != NULL) {
-        if (fscanf(f, "%lld %lld", &quota, &period) != 2)
-            quota = -1; /* "max" */
-        fclose(f);
-    } else if ((f = fopen("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "re")) != NULL) {
-        if (fscanf(f, "%lld", &quota) != 1)
-            quota = -1;
-        fclose(f);
-        f = fopen("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "re");
-        if (f != NULL) {
-            if (fscanf(f, "%lld", &period) != 1)
-                period = 0;
-            fclose(f);
-        }
-    }
-    if (quota <= 0 || period <= 0)
-        return 0;
-    return (unsigned)((quota + period - 1) / period);
-}
-
-unsigned pool_cpus(void)
-{
-    cpu_set_t set;
-    unsigned n = 1;
-    unsigned quota = quota_cpus();
-
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0)
-        n = (unsigned)CPU_COUNT(&set);
-    return quota > 0 && quota < n ? quota : n;
 }

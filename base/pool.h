@@ -37,8 +37,6 @@ void pool_submit(struct pool *p, struct pool_job *job);
 /* Take job back: true when it was queued and now will not run. */
 bool pool_cancel(struct pool *p, struct pool_job *job);
 
-/* CPUs that this process may use: affinity mask and cgroup quota, at least 1. */
-unsigned pool_cpus(void);
 /* Workers running and sleeping, for the counters. */
 struct pool_stats {
     unsigned n_threads;                 /* as opened, the caller included */

@@ -2,6 +2,7 @@
 
 /* hushvol benchmark: what this machine's cores can encipher, and what its key slots cost. */
 
+#include "base/cpus.h"
 #include "base/pool.h"
 #include "base/size.h"
 #include "cli/benchmark_run.h"
@@ -163,7 +164,7 @@ static int print_json(const struct bench *b)
         json_object_array_add(rows, row_json(&b->rows[i]));
     for (unsigned i = 0; i < BENCH_KDFS; i++)
         json_object_array_add(kdf, kdf_json(&b->kdf[i]));
-    json_object_object_add(o, "cpus", json_object_new_int64(pool_cpus()));
+    json_object_object_add(o, "cpus", json_object_new_int64(cpus_usable()));
     json_object_object_add(o, "rows", rows);
     json_object_object_add(o, "kdf", kdf);
     json_object_object_add(o, "new_slot", b->new_slot.ms > 0 ? kdf_json(&b->new_slot) : NULL);

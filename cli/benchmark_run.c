@@ -7,6 +7,7 @@
  * real cipher, but would show the null one, which then does nothing, as infinitely fast. */
 
 #include "base/auto.h"
+#include "base/cpus.h"
 #include "base/pool.h"
 #include "base/secret.h"
 #include "crypto/engine.h"
@@ -197,7 +198,7 @@ static int measure_row(struct bench_row *row, int64_t for_ns, const struct timin
 
 static void list_counts(struct bench *b, unsigned n_threads)
 {
-    unsigned most = n_threads > 0 ? n_threads : pool_cpus();
+    unsigned most = n_threads > 0 ? n_threads : cpus_usable();
 
     if (most > BENCH_THREADS_MAX)
         most = BENCH_THREADS_MAX;

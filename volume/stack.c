@@ -12,6 +12,8 @@
  *     file       ciphertext lies here
  */
 
+#include "base/cpus.h"
+
 #include "crypto/sector.h"
 #include "volume/align.h"
 #include "volume/poison.h"
@@ -62,7 +64,7 @@ static void choose(struct vol_stack *s, const struct key_volume *key, const stru
     s->discard = key->discard && spec->discard != VOL_NO;
     s->enospc_wait =
         spec->enospc_wait == VOL_YES || (spec->enospc_wait == VOL_DEFAULT && key->discard);
-    s->threads = spec->threads > 0 ? spec->threads : pool_cpus();
+    s->threads = spec->threads > 0 ? spec->threads : cpus_usable();
 }
 
 int vol_stack_open(struct vol_stack *ret, struct blk *container, const struct key_volume *key,

@@ -5,13 +5,13 @@
 
 #include "keystore/kdf.h"
 #include "keystore/meminfo.h"
+#include "lib/machine.h"
 #include "lib/test.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define KIB UINT64_C(1024)
 #define MIB (KIB * 1024)
@@ -151,87 +151,59 @@ static void a_longer_time_gives_more_passes(void **state)
 
 /* --- meminfo: a machine made of files --- */
 
-static char root[] = "/tmp/hushvol-meminfo-XXXXXX";
-
-static void put(const char *path, const char *text)
-{
-    char full[512];
-    FILE *f;
-
-    snprintf(full, sizeof(full), "%s%s", root, path);
-    for (char *slash = strchr(full + strlen(root) + 1, '/'); slash;
-         slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(full, 0700);
-        *slash = '/';
-    }
-    f = fopen(full, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
-
 static int make_machine(void **state)
 {
-    (void)state;
-    if (mkdtemp(root) == NULL)
-        return -1;
-    put("/proc/meminfo", "MemTotal: 8000 kB\nMemFree: 100 kB\nMemAvailable:    4000 kB\n");
-    put("/proc/self/cgroup", "");
+    int r = machine_make(state);
+
+    if (r < 0)
+        return r;
+    machine_put("/proc/meminfo", "MemTotal: 8000 kB\nMemFree: 100 kB\nMemAvailable:    4000 kB\n");
+    machine_put("/proc/self/cgroup", "");
     return 0;
-}
-
-static int remove_machine(void **state)
-{
-    char command[64];
-
-    (void)state;
-    snprintf(command, sizeof(command), "rm -rf %s", root);
-    strcpy(root + strlen(root) - 6, "XXXXXX");
-    return system(command);
 }
 
 static void without_cgroups_the_machine_counts(void **state)
 {
     (void)state;
-    assert_int_equal(meminfo_available(root), 4000 * KIB);
+    assert_int_equal(meminfo_available(machine_root()), 4000 * KIB);
 }
 
 static void the_limit_of_a_group_above_ours_counts(void **state)
 {
     (void)state;
-    put("/proc/self/cgroup", "1:name=systemd:/x\n0::/user/job\n");
-    put("/sys/fs/cgroup/user/job/memory.max", "max\n");
-    put("/sys/fs/cgroup/user/job/memory.current", "1000000\n");
-    assert_int_equal(meminfo_available(root), 4000 * KIB);
-    put("/sys/fs/cgroup/user/memory.max", "3000000\n");
-    put("/sys/fs/cgroup/user/memory.current", "2000000\n");
-    assert_int_equal(meminfo_available(root), 1000000);
-    put("/sys/fs/cgroup/user/memory.stat", "anon 5\ninactive_file 300000\nactive_file 200000\n");
-    assert_int_equal(meminfo_available(root), 1500000);
-    put("/sys/fs/cgroup/user/job/memory.max", "900000\n");
-    assert_int_equal(meminfo_available(root), 0);
+    machine_put("/proc/self/cgroup", "1:name=systemd:/x\n0::/user/job\n");
+    machine_put("/sys/fs/cgroup/user/job/memory.max", "max\n");
+    machine_put("/sys/fs/cgroup/user/job/memory.current", "1000000\n");
+    assert_int_equal(meminfo_available(machine_root()), 4000 * KIB);
+    machine_put("/sys/fs/cgroup/user/memory.max", "3000000\n");
+    machine_put("/sys/fs/cgroup/user/memory.current", "2000000\n");
+    assert_int_equal(meminfo_available(machine_root()), 1000000);
+    machine_put("/sys/fs/cgroup/user/memory.stat",
+                "anon 5\ninactive_file 300000\nactive_file 200000\n");
+    assert_int_equal(meminfo_available(machine_root()), 1500000);
+    machine_put("/sys/fs/cgroup/user/job/memory.max", "900000\n");
+    assert_int_equal(meminfo_available(machine_root()), 0);
 }
 
 static void the_first_version_of_cgroups_counts_too(void **state)
 {
     (void)state;
-    put("/proc/self/cgroup", "4:memory:/a/b\n3:cpu:/a\n0::/\n");
-    put("/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n");
-    put("/sys/fs/cgroup/memory/a/b/memory.usage_in_bytes", "500\n");
-    put("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "2000000\n");
-    put("/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "500000\n");
-    put("/sys/fs/cgroup/memory/a/memory.stat", "cache 9\ntotal_inactive_file 100000\n");
-    assert_int_equal(meminfo_available(root), 1600000);
+    machine_put("/proc/self/cgroup", "4:memory:/a/b\n3:cpu:/a\n0::/\n");
+    machine_put("/sys/fs/cgroup/memory/a/b/memory.limit_in_bytes", "9223372036854771712\n");
+    machine_put("/sys/fs/cgroup/memory/a/b/memory.usage_in_bytes", "500\n");
+    machine_put("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "2000000\n");
+    machine_put("/sys/fs/cgroup/memory/a/memory.usage_in_bytes", "500000\n");
+    machine_put("/sys/fs/cgroup/memory/a/memory.stat", "cache 9\ntotal_inactive_file 100000\n");
+    assert_int_equal(meminfo_available(machine_root()), 1600000);
 }
 
 static void a_path_that_leads_nowhere_ends_at_the_mounted_root(void **state)
 {
     (void)state;
-    put("/proc/self/cgroup", "4:memory:/docker/0123\n0::/../..\n");
-    put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "3000000\n");
-    put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "1000000\n");
-    assert_int_equal(meminfo_available(root), 2000000);
+    machine_put("/proc/self/cgroup", "4:memory:/docker/0123\n0::/../..\n");
+    machine_put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "3000000\n");
+    machine_put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "1000000\n");
+    assert_int_equal(meminfo_available(machine_root()), 2000000);
 }
 
 int main(void)
@@ -244,13 +216,13 @@ int main(void)
         cmocka_unit_test(a_request_is_met_exactly_or_refused),
         cmocka_unit_test(a_longer_time_gives_more_passes),
         cmocka_unit_test_setup_teardown(without_cgroups_the_machine_counts, make_machine,
-                                        remove_machine),
+                                        machine_remove),
         cmocka_unit_test_setup_teardown(the_limit_of_a_group_above_ours_counts, make_machine,
-                                        remove_machine),
+                                        machine_remove),
         cmocka_unit_test_setup_teardown(the_first_version_of_cgroups_counts_too, make_machine,
-                                        remove_machine),
+                                        machine_remove),
         cmocka_unit_test_setup_teardown(a_path_that_leads_nowhere_ends_at_the_mounted_root,
-                                        make_machine, remove_machine),
+                                        make_machine, machine_remove),
     };
 
     return cmocka_run_group_tests(tests, test_start, NULL);
