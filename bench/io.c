@@ -1,46 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* One measured stream of requests to a file or device: what bench/run times. Prints
- * "BYTES SECONDS P50_US P99_US", the latencies of single requests.
+/* One measured stream of requests to a file or device: what bench/run times.
  *
- *     io FILE read|write seq|rand BLOCK BYTES DEPTH SECONDS [buffered]
+ *     io FILE op=read|write [pattern=seq|rand] [block=BYTES] [size=BYTES] [start=BYTES]
+ *             [stride=BYTES] [depth=N] [seconds=S] [direct=0|1] [seed=N]
  *
- * DEPTH threads with synchronous requests (a queue of that depth), O_DIRECT unless buffered. A
- * sequential stream is dealt out in order to the threads. It ends after SECONDS or, with 0, after
- * one pass over BYTES. */
+ * Requests of block bytes lie stride bytes apart in the size bytes from start on. It ends after
+ * seconds or, with 0, after one pass. Prints "BYTES SECONDS MEAN_US P50_US P99_US", the latencies
+ * of single requests.
+ *
+ * With depth 1 each request is a plain pread() or pwrite(), as dd and most programs have it. More
+ * in flight are the kernel's asynchronous I/O from this one thread, because threads that block in
+ * requests would fight with what is measured for the cores. Why not fio: a stream of 0.3 s has to
+ * start at once, a hundred times in a run. */
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdatomic.h>
+#include <linux/aio_abi.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#define SAMPLES 65536
+#define SAMPLES (1 << 18)
+#define DEPTH_MAX 256
 
 struct stream {
+    const char *path;
     int fd;
-    bool writes, random;
-    size_t block;
-    uint64_t n_blocks;
+    bool writes, random, direct;
+    uint64_t block, size, start, stride;
+    unsigned depth;
     double seconds;
-    double start;
-    atomic_ullong next;
-    atomic_ullong bytes;
-    atomic_bool stop;
-};
-
-struct worker {
-    struct stream *s;
-    pthread_t thread;
-    uint64_t random;
-    uint32_t *us; /* SAMPLES latencies, the last ones */
-    size_t n;
+    uint64_t n_blocks, next, random_state;
+    double began; /* of the stream */
+    uint64_t bytes, n;
+    double latencies; /* their sum */
+    uint32_t *ns;     /* the last SAMPLES of them */
 };
 
 static double now(void)
@@ -51,51 +51,132 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static uint64_t next_random(uint64_t *state)
+static void fail(const char *what, const char *which, int err)
 {
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return *state >> 20;
+    fprintf(stderr, "io: %s %s: %s\n", what, which, err != 0 ? strerror(err) : "short");
+    exit(1);
 }
 
-static bool next_offset(struct worker *w, uint64_t *off)
+static bool next_offset(struct stream *s, uint64_t *off)
 {
-    struct stream *s = w->s;
-    uint64_t n = atomic_fetch_add(&s->next, 1);
+    uint64_t n = s->next++;
 
-    if (atomic_load(&s->stop) || (s->seconds <= 0 && n >= s->n_blocks))
+    if (s->seconds > 0 ? now() - s->began > s->seconds : n >= s->n_blocks)
         return false;
-    *off = (s->random ? next_random(&w->random) : n) % s->n_blocks * s->block;
+    if (s->random) {
+        s->random_state = s->random_state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        n = s->random_state >> 20;
+    }
+    *off = s->start + n % s->n_blocks * s->stride;
     return true;
 }
 
-static void *work(void *arg)
+static void count(struct stream *s, double seconds)
 {
-    struct worker *w = arg;
-    struct stream *s = w->s;
+    s->ns[s->n++ % SAMPLES] = (uint32_t)(seconds * 1e9 + 0.5);
+    s->latencies += seconds;
+    s->bytes += s->block;
+}
+
+static void *new_buffer(const struct stream *s)
+{
     void *buf = NULL;
-    uint64_t off;
 
     if (posix_memalign(&buf, 4096, s->block) != 0)
-        exit(1);
-    memset(buf, 0x5a, s->block);
-    while (next_offset(w, &off)) {
+        fail("memory for", s->path, ENOMEM);
+    memset(buf, 0x5a, s->block); /* not zero: those can be short cuts on the way */
+    return buf;
+}
+
+static void one_at_a_time(struct stream *s)
+{
+    void *buf = new_buffer(s);
+    uint64_t off;
+
+    while (next_offset(s, &off)) {
         double began = now();
         ssize_t n = s->writes ? pwrite(s->fd, buf, s->block, (off_t)off)
                               : pread(s->fd, buf, s->block, (off_t)off);
-        double ended = now();
 
-        if (n != (ssize_t)s->block) {
-            fprintf(stderr, "io: request at %llu: %s\n", (unsigned long long)off,
-                    n < 0 ? strerror(errno) : "short");
-            exit(1);
-        }
-        w->us[w->n++ % SAMPLES] = (uint32_t)((ended - began) * 1e6 + 0.5);
-        atomic_fetch_add(&s->bytes, s->block);
-        if (s->seconds > 0 && ended - s->start > s->seconds)
-            atomic_store(&s->stop, true);
+        if (n != (ssize_t)s->block)
+            fail("request to", s->path, n < 0 ? errno : 0);
+        count(s, now() - began);
     }
     free(buf);
-    return NULL;
+}
+
+struct flight {
+    struct iocb iocb;
+    double began;
+};
+
+static bool prepare(struct stream *s, struct flight *f)
+{
+    uint64_t off;
+
+    if (!next_offset(s, &off))
+        return false;
+    f->iocb.aio_offset = (int64_t)off;
+    f->began = now();
+    return true;
+}
+
+static void submit(struct stream *s, aio_context_t aio, struct iocb **list, long n)
+{
+    while (n > 0) {
+        long r = syscall(SYS_io_submit, aio, n, list);
+
+        if (r < 0)
+            fail("request to", s->path, errno);
+        list += r;
+        n -= r;
+    }
+}
+
+static void many_at_once(struct stream *s)
+{
+    struct flight *flights = calloc(s->depth, sizeof(*flights));
+    struct iocb *list[DEPTH_MAX];
+    struct io_event events[DEPTH_MAX];
+    aio_context_t aio = 0;
+    long n_list = 0, in_flight = 0;
+
+    if (flights == NULL || syscall(SYS_io_setup, s->depth, &aio) < 0)
+        fail("asynchronous I/O for", s->path, errno);
+    for (unsigned i = 0; i < s->depth; i++) {
+        flights[i].iocb = (struct iocb){
+            .aio_data = i,
+            .aio_lio_opcode = s->writes ? IOCB_CMD_PWRITE : IOCB_CMD_PREAD,
+            .aio_fildes = (uint32_t)s->fd,
+            .aio_buf = (uintptr_t)new_buffer(s),
+            .aio_nbytes = s->block,
+        };
+        if (prepare(s, &flights[i]))
+            list[n_list++] = &flights[i].iocb;
+    }
+    for (;;) {
+        long n;
+
+        submit(s, aio, list, n_list);
+        in_flight += n_list;
+        n_list = 0;
+        if (in_flight == 0)
+            break;
+        n = syscall(SYS_io_getevents, aio, 1, s->depth, events, NULL);
+        if (n < 0)
+            fail("answers from", s->path, errno);
+        in_flight -= n;
+        for (long i = 0; i < n; i++) {
+            struct flight *f = &flights[events[i].data];
+
+            if (events[i].res != (int64_t)s->block)
+                fail("request to", s->path, events[i].res < 0 ? (int)-events[i].res : 0);
+            count(s, now() - f->began);
+            if (prepare(s, f))
+                list[n_list++] = &f->iocb;
+        }
+    }
+    syscall(SYS_io_destroy, aio);
 }
 
 static int by_size(const void *a, const void *b)
@@ -105,50 +186,88 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+static bool set(struct stream *s, const char *word)
+{
+    const char *value = strchr(word, '=');
+    size_t len = value != NULL ? (size_t)(value - word) : 0;
+    const struct {
+        const char *name;
+        uint64_t *number;
+    } numbers[] = {{"block", &s->block},
+                   {"size", &s->size},
+                   {"start", &s->start},
+                   {"stride", &s->stride},
+                   {"seed", &s->random_state}};
+
+    if (value++ == NULL)
+        return false;
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        if (strlen(numbers[i].name) == len && strncmp(word, numbers[i].name, len) == 0) {
+            *numbers[i].number = strtoull(value, NULL, 10);
+            return true;
+        }
+    if (strncmp(word, "op=", 3) == 0)
+        s->writes = strcmp(value, "write") == 0;
+    else if (strncmp(word, "pattern=", 8) == 0)
+        s->random = strcmp(value, "rand") == 0;
+    else if (strncmp(word, "depth=", 6) == 0)
+        s->depth = (unsigned)strtoul(value, NULL, 10);
+    else if (strncmp(word, "seconds=", 8) == 0)
+        s->seconds = strtod(value, NULL);
+    else if (strncmp(word, "direct=", 7) == 0)
+        s->direct = strcmp(value, "0") != 0;
+    else
+        return false;
+    return true;
+}
+
+static void open_stream(struct stream *s)
+{
+    off_t end;
+
+    s->fd = open(s->path, (s->writes ? O_RDWR : O_RDONLY) | (s->direct ? O_DIRECT : 0));
+    if (s->fd < 0 || (end = lseek(s->fd, 0, SEEK_END)) < 0)
+        fail("opening", s->path, errno);
+    if (s->size == 0)
+        s->size = (uint64_t)end - s->start;
+    if (s->stride == 0)
+        s->stride = s->block;
+    s->n_blocks = s->size / s->stride;
+    if (s->n_blocks == 0 || s->depth == 0 || s->depth > DEPTH_MAX)
+        fail("opening", s->path, EINVAL);
+    s->ns = malloc(SAMPLES * sizeof(*s->ns));
+    if (s->ns == NULL)
+        fail("memory for", s->path, ENOMEM);
+}
+
 int main(int argc, char **argv)
 {
-    struct stream s = {0};
-    struct worker *workers;
-    uint32_t *all;
-    size_t n_all = 0;
-    unsigned depth;
+    struct stream s = {.block = 1 << 20, .depth = 1, .direct = true, .random_state = 1};
     double took;
+    size_t n;
 
-    if (argc < 8) {
-        fprintf(stderr,
-                "usage: io FILE read|write seq|rand BLOCK BYTES DEPTH SECONDS [buffered]\n");
+    for (int i = 2; i < argc; i++)
+        if (!set(&s, argv[i])) {
+            fprintf(stderr, "io: what is %s?\n", argv[i]);
+            return 2;
+        }
+    if (argc < 2) {
+        fprintf(stderr, "usage: io FILE [NAME=VALUE...]\n");
         return 2;
     }
-    s.writes = strcmp(argv[2], "write") == 0;
-    s.random = strcmp(argv[3], "rand") == 0;
-    s.block = strtoull(argv[4], NULL, 10);
-    s.n_blocks = strtoull(argv[5], NULL, 10) / s.block;
-    depth = (unsigned)strtoul(argv[6], NULL, 10);
-    s.seconds = strtod(argv[7], NULL);
-    s.fd = open(argv[1], (s.writes ? O_RDWR : O_RDONLY) | (argc > 8 ? 0 : O_DIRECT));
-    if (s.fd < 0 || s.n_blocks == 0 || depth == 0) {
-        fprintf(stderr, "io: %s: %s\n", argv[1], strerror(errno));
-        return 1;
-    }
-    workers = calloc(depth, sizeof(*workers));
-    all = malloc(depth * SAMPLES * sizeof(*all));
-    s.start = now();
-    for (unsigned i = 0; i < depth; i++) {
-        workers[i] = (struct worker){.s = &s, .random = i * 7919 + 1};
-        workers[i].us = malloc(SAMPLES * sizeof(*all));
-        pthread_create(&workers[i].thread, NULL, work, &workers[i]);
-    }
-    for (unsigned i = 0; i < depth; i++) {
-        size_t n;
-
-        pthread_join(workers[i].thread, NULL);
-        n = workers[i].n < SAMPLES ? workers[i].n : SAMPLES;
-        memcpy(all + n_all, workers[i].us, n * sizeof(*all));
-        n_all += n;
-    }
-    took = now() - s.start;
-    qsort(all, n_all, sizeof(*all), by_size);
-    printf("%llu %.6f %u %u\n", (unsigned long long)atomic_load(&s.bytes), took, all[n_all / 2],
-           all[n_all * 99 / 100]);
+    s.path = argv[1];
+    open_stream(&s);
+    s.began = now();
+    if (s.depth == 1)
+        one_at_a_time(&s);
+    else
+        many_at_once(&s);
+    took = now() - s.began;
+    n = s.n < SAMPLES ? (size_t)s.n : SAMPLES;
+    if (n == 0)
+        fail("nothing read from", s.path, 0);
+    qsort(s.ns, n, sizeof(*s.ns), by_size);
+    printf("%llu %.6f %.3f %.3f %.3f\n", (unsigned long long)s.bytes, took,
+           s.latencies / (double)s.n * 1e6, s.ns[n / 2] * 1e-3, s.ns[n * 99 / 100] * 1e-3);
     return 0;
 }
