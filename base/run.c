@@ -54,9 +54,13 @@ static void set_signals(posix_spawnattr_t *attr)
     posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 }
 
-/* to: where output goes that is not shown. */
-static int spawn(pid_t *pid, const char *path, const char *const argv[], enum run_output output,
-                 int to)
+struct how {
+    enum run_output output;
+    int to;             /* where output goes that is not shown */
+    const char *folder; /* NULL: ours */
+};
+
+static int spawn(pid_t *pid, const char *path, const char *const argv[], const struct how *how)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
@@ -65,25 +69,26 @@ static int spawn(pid_t *pid, const char *path, const char *const argv[], enum ru
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attr);
     set_signals(&attr);
-    if (output != RUN_SHOW)
-        posix_spawn_file_actions_adddup2(&actions, to, STDOUT_FILENO);
-    if (output == RUN_HIDE_ALL)
-        posix_spawn_file_actions_adddup2(&actions, to, STDERR_FILENO);
+    if (how->output != RUN_SHOW)
+        posix_spawn_file_actions_adddup2(&actions, how->to, STDOUT_FILENO);
+    if (how->output == RUN_HIDE_ALL)
+        posix_spawn_file_actions_adddup2(&actions, how->to, STDERR_FILENO);
+    if (how->folder != NULL)
+        posix_spawn_file_actions_addchdir_np(&actions, how->folder);
     r = posix_spawn(pid, path, &actions, &attr, (char *const *)argv, environ);
     posix_spawnattr_destroy(&attr);
     posix_spawn_file_actions_destroy(&actions);
     return -r;
 }
 
-static int start(pid_t *pid, const char *const argv[], enum run_output output, int to,
-                 struct report *rep)
+static int start(pid_t *pid, const char *const argv[], const struct how *how, struct report *rep)
 {
     char path[4096];
     int r;
 
     if (run_find(path, sizeof(path), argv[0]) < 0)
         return report_error(rep, ENOENT, "the program %s is not installed", argv[0]);
-    r = spawn(pid, path, argv, output, to);
+    r = spawn(pid, path, argv, how);
     return r < 0 ? report_errno(rep, -r, "cannot run %s", path) : 0;
 }
 
@@ -99,13 +104,20 @@ static int finish(pid_t pid, const char *program, struct report *rep)
 
 int run_wait(const char *const argv[], enum run_output output, struct report *rep)
 {
+    return run_wait_in(NULL, argv, output, rep);
+}
+
+int run_wait_in(const char *folder, const char *const argv[], enum run_output output,
+                struct report *rep)
+{
     AUTO_FD int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    const struct how how = {.output = output, .to = null, .folder = folder};
     pid_t pid;
     int r;
 
     if (null < 0)
         return report_errno(rep, errno, "/dev/null");
-    r = start(&pid, argv, output, null, rep);
+    r = start(&pid, argv, &how, rep);
     return r < 0 ? r : finish(pid, argv[0], rep);
 }
 
@@ -120,7 +132,7 @@ int run_read(const char *const argv[], char *out, size_t size, struct report *re
 
     if (pipe2(fds, O_CLOEXEC) < 0)
         return report_errno(rep, errno, "cannot run %s", argv[0]);
-    r = start(&pid, argv, RUN_HIDE_ALL, fds[1], rep);
+    r = start(&pid, argv, &(struct how){.output = RUN_HIDE_ALL, .to = fds[1]}, rep);
     close(fds[1]);
     do { /* what does not fit is read all the same, or the program would wait for us */
         bool room = used < size - 1;

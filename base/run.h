@@ -19,5 +19,9 @@ int run_find(char *out, size_t size, const char *program);
  * Returns its exit status, 128 + n when signal n ended it; -ENOENT no such program (said), -errno.
  */
 int run_wait(const char *const argv[], enum run_output output, struct report *rep);
+/* The same with this current folder, which its relative paths start from. */
+int run_wait_in(const char *folder, const char *const argv[], enum run_output output,
+                struct report *rep);
+
 /* The same, with what it prints (both outputs) in out, cut to size - 1 bytes and terminated. */
 int run_read(const char *const argv[], char *out, size_t size, struct report *rep);

@@ -156,6 +156,7 @@ static int attach_on_top(struct request *q, struct report *rep)
     if (r < 0)
         return report_errno(rep, -r, "cannot find the mount again");
     snprintf(image, sizeof(image), "%s/image", q->mounted.mountpoint);
+    q->attach.mountpoint = q->mounted.mountpoint;
     q->attach.image = image;
     q->attach.read_only = q->words.conf.vol.read_only;
     q->attach.allow_other = q->words.conf.serve.allow_other;

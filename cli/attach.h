@@ -7,10 +7,10 @@
 #include "cli/loop.h"
 
 struct cmd_attach {
-    const char *image, *folder; /* absolute */
-    const char *mkfs;           /* type to make first, or NULL */
-    bool force;                 /* over what is there */
-    int partition;              /* 0: the whole disk */
+    const char *mountpoint, *image, *folder; /* absolute */
+    const char *mkfs;                        /* type to make first, or NULL */
+    bool force;                              /* over what is there */
+    int partition;                           /* 0: the whole disk */
     bool read_only, allow_other, allow_root;
     char device[CMD_LOOP_NAME]; /* set by cmd_attach_run(); "" without one */
 };

@@ -124,7 +124,7 @@ static int attach_loop(struct cmd_attach *a, const struct cmd_fs_part *part, str
 
 static int attach_fuse2fs(struct cmd_attach *a, const struct cmd_fs_part *part, struct report *rep)
 {
-    const struct cmd_fs_fuse spec = {.image = a->image,
+    const struct cmd_fs_fuse spec = {.mountpoint = a->mountpoint,
                                      .folder = a->folder,
                                      .off = part->off,
                                      .read_only = a->read_only,

@@ -174,10 +174,13 @@ static int wait_mounted(const char *folder, struct report *rep)
     return report_error(rep, EIO, "fuse2fs did not mount the file system");
 }
 
+/* The image goes by a relative path because that becomes the source in the mount table: the whole
+ * path leads through a folder that only its owner may enter, and mkfs.btrfs, when root runs it on
+ * whatever disk, looks at every source and gives up at one it may not see. */
 int cmd_fs_fuse2fs(const struct cmd_fs_fuse *spec, struct report *rep)
 {
     char words[128];
-    const char *const argv[] = {"fuse2fs", spec->image, spec->folder, "-o", words, NULL};
+    const char *const argv[] = {"fuse2fs", "image", spec->folder, "-o", words, NULL};
     int n, r;
 
     if (spec->off != 0 && !knows_offset())
@@ -187,7 +190,7 @@ int cmd_fs_fuse2fs(const struct cmd_fs_fuse *spec, struct report *rep)
                  spec->allow_other ? ",allow_other" : "", spec->allow_root ? ",allow_root" : "");
     if (spec->off != 0)
         snprintf(words + n, sizeof(words) - (size_t)n, ",offset=%" PRIu64, spec->off);
-    r = run_wait(argv, RUN_HIDE, rep);
+    r = run_wait_in(spec->mountpoint, argv, RUN_HIDE, rep);
     if (r == -ENOENT)
         return -EOPNOTSUPP;
     if (r > 0)

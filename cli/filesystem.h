@@ -38,7 +38,7 @@ int cmd_fs_mount(const char *device, const char *folder, bool read_only, bool qu
                  struct report *rep);
 
 struct cmd_fs_fuse {
-    const char *image, *folder;
+    const char *mountpoint, *folder; /* the image is mountpoint/image */
     uint64_t off;
     bool read_only, allow_other, allow_root;
 };
