@@ -114,9 +114,11 @@ sweep() {
 
 # One line for each thing that must not be there afterwards unless it was there before.
 present() {
-    awk '$5 ~ /hushvol/ {print "mount " $5}' /proc/self/mountinfo
+    awk -v at="$run_tmp/" 'index($5, at) == 1 || $5 ~ /\/hushvol(-[0-9]+)?\/mnt\// {print "mount " $5}' \
+        /proc/self/mountinfo
     for f in /sys/block/loop*/loop/backing_file; do
-        [ -e "$f" ] && sed "s|^|loop device on |" "$f" 2>/dev/null | grep hushvol
+        [ -e "$f" ] && sed "s|^|loop device on |" "$f" 2>/dev/null |
+            grep -e "$run_tmp/" -e '/hushvol\(-[0-9]*\)\?/mnt/'
     done
     for pid in $(run_processes); do echo "process $pid $(cat "/proc/$pid/comm" 2>/dev/null)"; done |
         grep -E ' (hushvol|mount.hushvol|fuse2fs)$'

@@ -219,6 +219,11 @@ def alive(pid):
         return False
 
 
+def unique(stem):
+    """A volume's name that no test beside this one uses."""
+    return f"{stem}-{os.getpid()}"
+
+
 def wait_for(fact, seconds, words):
     """Wait until fact() is true; the value it had."""
     end = time.monotonic() + seconds * SLOW
