@@ -2,17 +2,17 @@
 
 /* One measured stream of requests to a file or device: what bench/run times.
  *
- *     io FILE op=read|write [pattern=seq|rand] [block=BYTES] [size=BYTES] [start=BYTES]
+ *     io FILE op=read|write|rewrite [pattern=seq|rand] [block=BYTES] [size=BYTES] [start=BYTES]
  *             [stride=BYTES] [depth=N] [seconds=S] [direct=0|1] [seed=N]
  *
  * Requests of block bytes lie stride bytes apart in the size bytes from start on. It ends after
- * seconds or, with 0, after one pass. Prints "BYTES SECONDS MEAN_US P50_US P99_US", the latencies
- * of single requests.
+ * seconds or, with 0, after one pass. A rewrite is a read and a write of the same place. Prints
+ * "BYTES SECONDS MEAN_US P50_US P99_US", the latencies of single requests.
  *
  * With depth 1 each request is a plain pread() or pwrite(), as dd and most programs have it. More
- * in flight are the kernel's asynchronous I/O from this one thread, because threads that block in
- * requests would fight with what is measured for the cores. Why not fio: a stream of 0.3 s has to
- * start at once, a hundred times in a run. */
+ * in flight (reads or writes) are the kernel's asynchronous I/O from this one thread, because
+ * threads that block in requests would fight with what is measured for the cores. Why not fio: a
+ * stream of 0.3 s has to start at once, a hundred times in a run. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@
 struct stream {
     const char *path;
     int fd;
-    bool writes, random, direct;
+    bool reads, writes, random, direct;
     uint64_t block, size, start, stride;
     unsigned depth;
     double seconds;
@@ -95,9 +95,12 @@ static void one_at_a_time(struct stream *s)
 
     while (next_offset(s, &off)) {
         double began = now();
-        ssize_t n = s->writes ? pwrite(s->fd, buf, s->block, (off_t)off)
-                              : pread(s->fd, buf, s->block, (off_t)off);
+        ssize_t n = (ssize_t)s->block;
 
+        if (s->reads)
+            n = pread(s->fd, buf, s->block, (off_t)off);
+        if (s->writes && n == (ssize_t)s->block)
+            n = pwrite(s->fd, buf, s->block, (off_t)off);
         if (n != (ssize_t)s->block)
             fail("request to", s->path, n < 0 ? errno : 0);
         count(s, now() - began);
@@ -206,9 +209,10 @@ static bool set(struct stream *s, const char *word)
             *numbers[i].number = strtoull(value, NULL, 10);
             return true;
         }
-    if (strncmp(word, "op=", 3) == 0)
-        s->writes = strcmp(value, "write") == 0;
-    else if (strncmp(word, "pattern=", 8) == 0)
+    if (strncmp(word, "op=", 3) == 0) {
+        s->writes = strstr(value, "write") != NULL;
+        s->reads = strcmp(value, "write") != 0;
+    } else if (strncmp(word, "pattern=", 8) == 0)
         s->random = strcmp(value, "rand") == 0;
     else if (strncmp(word, "depth=", 6) == 0)
         s->depth = (unsigned)strtoul(value, NULL, 10);
@@ -242,7 +246,8 @@ static void open_stream(struct stream *s)
 
 int main(int argc, char **argv)
 {
-    struct stream s = {.block = 1 << 20, .depth = 1, .direct = true, .random_state = 1};
+    struct stream s = {
+        .reads = true, .block = 1 << 20, .depth = 1, .direct = true, .random_state = 1};
     double took;
     size_t n;
 

@@ -172,6 +172,18 @@ class Machine:
             end(process)
 
     @contextlib.contextmanager
+    def filesystem(self, device, options="defaults"):
+        """A mount of the kernel's."""
+        folder = self.path("fs")
+        folder.mkdir()
+        run("mount", "-o", options, device, folder)
+        try:
+            yield folder
+        finally:
+            retry(lambda: run("umount", folder))
+            folder.rmdir()
+
+    @contextlib.contextmanager
     def loop(self, image):
         """As "attach" sets it up: direct I/O, blocks of 4096 bytes."""
         device = run("losetup", "--direct-io=on", "--sector-size", "4096", "--find", "--show",
