@@ -2,7 +2,7 @@
 #include "base/run.h"
 
 /* posix_spawn and never a shell: no word of ours is parsed again by anybody. Our own descriptors
- * are all close-on-exec. */
+ * are all close-on-exec; what we were started with (a pipe with a passphrase) is closed too. */
 
 #include "base/auto.h"
 
@@ -17,6 +17,15 @@
 #include <unistd.h>
 
 extern char **environ;
+
+/* open() takes the lowest number that is free. */
+int run_open_stdio(struct report *rep)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+            return report_errno(rep, errno, "cannot open /dev/null as descriptor %d", fd);
+    return 0;
+}
 
 static const char system_path[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -73,6 +82,7 @@ static int spawn(pid_t *pid, const char *path, const char *const argv[], const s
         posix_spawn_file_actions_adddup2(&actions, how->to, STDOUT_FILENO);
     if (how->output == RUN_HIDE_ALL)
         posix_spawn_file_actions_adddup2(&actions, how->to, STDERR_FILENO);
+    posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
     if (how->folder != NULL)
         posix_spawn_file_actions_addchdir_np(&actions, how->folder);
     r = posix_spawn(pid, path, &actions, &attr, (char *const *)argv, environ);

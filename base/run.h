@@ -8,6 +8,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Once at the start: the first three descriptors that are closed lead to /dev/null from now on. The
+ * next file to be opened would get such a number, and what is said on stderr would be written into
+ * it: into a container. -errno. */
+int run_open_stdio(struct report *rep);
+
 enum run_output { RUN_SHOW, RUN_HIDE, RUN_HIDE_ALL }; /* shown; stdout hidden; stderr hidden too */
 
 /* Where is the program? Looks in $PATH and then where users' paths do not lead: /usr/sbin, /sbin,

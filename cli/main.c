@@ -2,6 +2,7 @@
 
 /* hushvol's command line: a table of sub-commands, one file each. */
 
+#include "base/run.h"
 #include "base/secret.h"
 #include "cli/command.h"
 
@@ -89,6 +90,13 @@ static void let_writes_fail(void)
     sigaction(SIGXFSZ, &action, NULL);
 }
 
+/* Whoever started us may ignore the ends of its children, and that is inherited: then nobody could
+ * hear how a helper ended. */
+static void hear_of_children(void)
+{
+    signal(SIGCHLD, SIG_DFL);
+}
+
 /* Half a list in a file must not look like success. */
 static int finish_output(int r, struct report *rep)
 {
@@ -104,8 +112,11 @@ int main(int argc, char **argv)
     int r;
 
     let_writes_fail();
+    hear_of_children();
     report_stderr_init(&rep, NULL, NULL);
-    r = secret_start(&rep);
+    r = run_open_stdio(&rep);
+    if (r == 0)
+        r = secret_start(&rep);
     if (r == 0)
         r = run(argc, argv, &rep);
     return exit_status(finish_output(r, &rep));

@@ -12,11 +12,11 @@
  * its socket, so neither the container's lock nor a terminal stays open because of it. */
 
 #include "base/auto.h"
+#include "base/run.h"
 #include "fuse/mounts.h"
 #include "fuse/unmount.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -46,13 +46,6 @@ static void keep_only(int fd)
     if (fd > 0)
         close_range(0, (unsigned)fd - 1, 0);
     close_range((unsigned)fd + 1, ~0U, 0);
-}
-
-/* Programs expect the first three to be open. */
-static void open_stdio(void)
-{
-    while (open("/dev/null", O_RDWR) >= 0 && fcntl(STDERR_FILENO, F_GETFD) < 0)
-        ;
 }
 
 static bool still_there(const struct order *watched)
@@ -112,8 +105,7 @@ static void leave_daemon(int fd)
         signal(ignored[i], SIG_IGN);
     setsid();
     keep_only(fd);
-    open_stdio();
-    if (chdir("/") < 0)
+    if (run_open_stdio(NULL) < 0 || chdir("/") < 0)
         _exit(1);
 }
 
