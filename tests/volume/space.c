@@ -161,6 +161,65 @@ static void a_failed_flush_makes_the_volume_read_only_for_good(void **state)
     blk_close(s.top);
 }
 
+struct flusher {
+    struct blk *b;
+    int result;
+    pthread_t thread;
+};
+
+static void *flush_one(void *arg)
+{
+    struct flusher *f = arg;
+
+    f->result = blk_flush(f->b);
+    return NULL;
+}
+
+static void flush_from_threads(struct blk *b, struct flusher *f, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        f[i] = (struct flusher){.b = b, .result = 1};
+        assert_int_equal(pthread_create(&f[i].thread, NULL, flush_one, &f[i]), 0);
+        usleep(20000);
+    }
+    for (unsigned i = 0; i < n; i++)
+        pthread_join(f[i].thread, NULL);
+}
+
+/* Below tells the error to one of them only, as the kernel does, and late. */
+static void no_flush_beside_a_failed_one_says_that_all_is_well(void **state)
+{
+    struct stack s;
+    struct blk_fault slow = {
+        .ops = BLK_FAULT_FLUSH, .err = EIO, .times = 1, .delay_us = 200 * 1000};
+    struct flusher f[3];
+
+    (void)state;
+    open_stack(&s, open_poison, false);
+    blk_fault_add(s.fault, &slow);
+    flush_from_threads(s.top, f, 3);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(f[i].result, -EIO);
+    assert_int_equal(s.rep.n_lines, 1);
+    blk_close(s.top);
+}
+
+static void flushes_that_come_during_one_share_the_next(void **state)
+{
+    struct stack s;
+    struct blk_fault slow = {.ops = BLK_FAULT_FLUSH, .delay_us = 400 * 1000};
+    struct flusher f[5];
+
+    (void)state;
+    open_stack(&s, open_poison, false);
+    blk_fault_add(s.fault, &slow);
+    flush_from_threads(s.top, f, 5);
+    for (unsigned i = 0; i < 5; i++)
+        assert_int_equal(f[i].result, 0);
+    assert_in_range(blk_fault_count(s.fault), 2, 3); /* 3: a thread that began late */
+    blk_close(s.top);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +228,8 @@ int main(void)
         cmocka_unit_test(without_waiting_the_error_comes_at_once),
         cmocka_unit_test(other_errors_do_not_wait),
         cmocka_unit_test(a_failed_flush_makes_the_volume_read_only_for_good),
+        cmocka_unit_test(no_flush_beside_a_failed_one_says_that_all_is_well),
+        cmocka_unit_test(flushes_that_come_during_one_share_the_next),
     };
 
     return cmocka_run_group_tests_name("space", tests, NULL, NULL);
