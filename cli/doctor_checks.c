@@ -147,6 +147,9 @@ static void check_fusermount(struct doctor *d)
         found(d, DOCTOR_FAIL, check,
               "allow it: NoNewPrivileges=no in a unit, no --security-opt no-new-privileges",
               "this session may gain no privileges, so %s cannot mount", path);
+    else if (access("/etc/mtab", R_OK) < 0)
+        found(d, DOCTOR_FAIL, check, "as root: ln -s ../proc/self/mounts /etc/mtab",
+              "there is no /etc/mtab, so %s can mount, but not unmount", path);
     else
         found(d, DOCTOR_OK, check, NULL, "%s is setuid root", path);
 }

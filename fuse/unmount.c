@@ -35,6 +35,10 @@ static int unmount_as_user(const char *point, bool lazy, struct report *rep)
         return 0;
     if (before.user_id != (long)getuid())
         return report_error(rep, EPERM, "%s was mounted by another user", point);
+    if (access("/etc/mtab", R_OK) < 0)
+        return report_error(rep, EOPNOTSUPP,
+                            "fusermount3 cannot unmount without /etc/mtab (as root: ln -s "
+                            "../proc/self/mounts /etc/mtab)");
     return lazy ? report_error(rep, EIO, "fusermount3 cannot unmount %s", point) : -EBUSY;
 }
 
