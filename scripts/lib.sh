@@ -9,8 +9,10 @@
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 run_tmp=
 run_user=
+run_runtime= # the runtime folder of the temporary user, which is no other user's
 run_before=
 fuse_mode=
+mtab_made=
 child=
 
 say() { printf '%s\n' "$@"; }
@@ -59,11 +61,17 @@ run_begin() {
         fuse_mode=$(stat -c %a /dev/fuse)
         chmod 666 /dev/fuse
     fi
+    if is_root && [ ! -e /etc/mtab ]; then
+        # A bare container may lack it, and then fusermount3 can not unmount.
+        ln -s ../proc/self/mounts /etc/mtab
+        mtab_made=1
+    fi
     if is_root; then
         run_user=hushvol-$1-$$
         useradd --system --user-group --no-create-home --home-dir "$run_tmp/home" \
             --shell /bin/sh "$run_user" 2>/dev/null || die "no temporary user could be made"
         install -d -m 700 -o "$run_user" -g "$run_user" "$run_tmp/home"
+        run_runtime=/tmp/hushvol-$(id -u "$run_user")
     fi
 }
 
@@ -88,7 +96,10 @@ run_processes() {
     return 0
 }
 
-run_mounts() { awk -v at="$run_tmp/" 'index($5, at) == 1 {print $5}' /proc/self/mountinfo | tac; }
+run_mounts() {
+    awk -v at="$run_tmp/" -v own="${run_runtime:-/none}/" \
+        'index($5, at) == 1 || index($5, own) == 1 {print $5}' /proc/self/mountinfo | tac
+}
 
 run_loops() {
     local f
@@ -155,10 +166,11 @@ run_end() {
     [ -z "$child" ] || kill -TERM "$child" 2>/dev/null
     sweep
     if [ -n "$run_user" ]; then
-        rm -rf --one-file-system "/tmp/hushvol-$(id -u "$run_user")" # its runtime folder
+        rm -rf --one-file-system "$run_runtime"
         userdel "$run_user" || status=1
     fi
     [ -z "$fuse_mode" ] || chmod "$fuse_mode" /dev/fuse
+    [ -z "$mtab_made" ] || rm -f /etc/mtab
     rm -rf --one-file-system "$run_tmp"
     exit "$status"
 }
