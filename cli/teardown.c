@@ -3,7 +3,8 @@
 
 /* Root takes down users' mounts too, but their records are their own words. So before anything is
  * unmounted, the kernel's table must confirm that it is FUSE and that the folder's owner mounted
- * it; loop devices and folders are touched only for records of our own.
+ * it; loop devices are touched only for records of our own or on an image so confirmed, folders
+ * only for records of our own.
  *
  * fuse2fs writes its last blocks after its file system is gone from the mount table: so we wait
  * until the image is not open any more. */
@@ -122,7 +123,8 @@ static int detach_loops(const struct serve_found *f, bool force, struct report *
         return 0;
     if (f->record.device != NULL && is_own(f))
         r = cmd_loop_detach(f->record.device, image, rep);
-    cmd_loop_detach_unused(image, f->record.device, rep);
+    if (is_own(f) || is_image_mounted(f)) /* else its path is only a user's word */
+        cmd_loop_detach_unused(image, f->record.device, rep);
     if (r == -EBUSY && !force)
         return report_error(rep, EBUSY, "busy: %s is in use", f->record.device);
     return force ? 0 : r;
