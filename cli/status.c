@@ -3,6 +3,7 @@
 /* hushvol status: everything that the process which serves a volume tells about it. */
 
 #include "cli/command.h"
+#include "cli/json.h"
 #include "cli/mounts_json.h"
 #include "fuse/control.h"
 
@@ -32,6 +33,14 @@ static const struct option options[] = {
     {0},
 };
 
+/* A label is bytes, as paths are. */
+static struct json_object *as_utf8(struct json_object *value)
+{
+    if (json_object_get_type(value) == json_type_string)
+        return cmd_json_string(json_object_get_string(value));
+    return json_object_get(value);
+}
+
 /* What the daemon answered is added to what the record says. */
 static int ask(struct json_object *o, const struct serve_found *f, struct report *rep)
 {
@@ -43,7 +52,7 @@ static int ask(struct json_object *o, const struct serve_found *f, struct report
     json_object_object_foreach(answer, key, value)
     {
         if (strcmp(key, "ok") != 0 && !json_object_object_get_ex(o, key, NULL))
-            json_object_object_add(o, key, json_object_get(value));
+            json_object_object_add(o, key, as_utf8(value));
     }
     json_object_object_get_ex(answer, "suspended", &value);
     json_object_object_add(o, "suspended", json_object_get(value));
@@ -56,15 +65,16 @@ static void print_text(const char *prefix, struct json_object *o)
 {
     json_object_object_foreach(o, key, value)
     {
-        char name[128], text[REPORT_LINE];
+        char name[128], shown[REPORT_LINE], text[REPORT_LINE];
 
         snprintf(name, sizeof(name), "%s%s%s", prefix, prefix[0] != '\0' ? "." : "", key);
         if (json_object_get_type(value) == json_type_object) {
             print_text(name, value);
             continue;
         }
+        report_escape(shown, sizeof(shown), name);
         report_escape(text, sizeof(text), value != NULL ? json_object_get_string(value) : "");
-        printf("%-28s %s\n", name, text);
+        printf("%-28s %s\n", shown, text);
     }
 }
 
