@@ -176,16 +176,30 @@ static int unmount_image(const struct serve_found *f, bool force, struct cmd_wai
     return 0;
 }
 
+/* Did the daemon leave word that its last flush failed? That word has done its work then. */
+static int check_lost(const struct serve_found *f, struct report *rep)
+{
+    AUTO_FOUND struct serve_found now = {0};
+
+    if (serve_registry_again(&now, f) < 0 || now.alive || !now.record.lost)
+        return 0;
+    cmd_teardown_dead(&now, NULL);
+    return report_error(rep, EIO,
+                        "it is unmounted, but what was written since the last successful sync may "
+                        "not have reached the container (check the disk below; the system log has "
+                        "the error)");
+}
+
 /* The daemon's last act before its end is to give the name back; a script that goes on when we
  * return may look for the process. */
-static int wait_closed(const struct serve_found *f, int process)
+static int wait_closed(const struct serve_found *f, int process, struct report *rep)
 {
     struct pollfd ended = {.fd = process, .events = POLLIN};
     int r = serve_registry_wait(f, -1);
 
     if (r == 0 && process >= 0)
         poll(&ended, 1, END_MS);
-    return r;
+    return r < 0 ? r : check_lost(f, rep);
 }
 
 static int take_down(const struct serve_found *f, bool force, struct cmd_waiting *w,
@@ -201,7 +215,7 @@ static int take_down(const struct serve_found *f, bool force, struct cmd_waiting
     wait_for_fuse2fs(f);
     r = unmount_image(f, force, w, rep);
     if (r == 0)
-        r = wait_closed(f, process);
+        r = wait_closed(f, process, rep);
     if (r == 0 && f->record.made_filesystem && f->record.filesystem != NULL && is_own(f))
         rmdir(f->record.filesystem);
     return r;

@@ -295,15 +295,20 @@ static void unmount(struct daemon *d)
 }
 
 /* What was attached on top and did not go first is left without its disk; its record stays, so that
- * "umount" can find and clean it. */
-static void release_name(struct daemon *d)
+ * "umount" can find and clean it. So does that of a volume whose last changes may be lost: whoever
+ * waits for our end has to hear of it. */
+static void release_name(struct daemon *d, bool lost)
 {
-    bool left_behind = d->was_busy && d->record.filesystem != NULL;
+    bool stays = d->was_busy && d->record.filesystem != NULL;
 
     if (d->made_mountpoint)
         rmdir(d->result.mountpoint); /* fails when it is not empty, as it should */
+    if (lost && d->record.pid != 0) {
+        d->record.lost = true;
+        stays = serve_slot_publish(d->slot, &d->record, report_of(d)) == 0 || stays;
+    }
     serve_record_done(&d->record);
-    if (left_behind)
+    if (stays)
         serve_slot_leave(d->slot);
     else
         serve_slot_drop(d->slot);
@@ -320,7 +325,7 @@ static int finish(struct daemon *d)
     if (r < 0)
         report_errno(report_of(d), -r, "the last changes may not have reached the container");
     serve_guard_done(d->guard);
-    release_name(d);
+    release_name(d, r < 0);
     if (d->signals >= 0)
         close(d->signals);
     if (d->wake >= 0)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum member_kind { M_CHARS, M_STRING, M_OPTIONAL, M_U32, M_U64, M_I64, M_PID, M_BOOL };
+enum member_kind { M_CHARS, M_STRING, M_OPTIONAL, M_U32, M_U64, M_I64, M_PID, M_BOOL, M_FLAG };
 static const struct member {
     const char *key;
     enum member_kind kind;
@@ -35,6 +35,7 @@ static const struct member {
     MEMBER(device, M_OPTIONAL),
     MEMBER(made_mountpoint, M_BOOL),
     MEMBER(made_filesystem, M_BOOL),
+    MEMBER(lost, M_FLAG),
     MEMBER(container_dev, M_U64),
     MEMBER(container_ino, M_U64),
     MEMBER(since, M_I64),
@@ -68,6 +69,7 @@ static struct json_object *encode_member(const struct member *m, const void *at)
     case M_PID:
         return json_object_new_int64(*(const pid_t *)at);
     case M_BOOL:
+    case M_FLAG:
         return json_object_new_boolean(*(const bool *)at);
     }
     return NULL;
@@ -110,7 +112,7 @@ static int decode_member(const struct member *m, char *at, struct json_object *v
 {
     if (m->kind <= M_OPTIONAL)
         return decode_text(m, at, v);
-    if (m->kind == M_BOOL) {
+    if (m->kind == M_BOOL || m->kind == M_FLAG) {
         if (json_object_get_type(v) != json_type_boolean)
             return -EBADMSG;
         *(bool *)at = json_object_get_boolean(v);
@@ -140,7 +142,7 @@ int serve_record_decode(struct serve_record *ret, struct json_object *o)
 
         if (json_object_object_get_ex(o, m->key, &v))
             r = decode_member(m, (char *)&rec + m->at, v);
-        else if (m->kind != M_OPTIONAL)
+        else if (m->kind != M_OPTIONAL && m->kind != M_FLAG) /* a flag that is missing is false */
             r = -EBADMSG;
     }
     if (r == 0 && (!serve_name_valid(rec.name) || rec.pid <= 0))

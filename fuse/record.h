@@ -21,6 +21,7 @@ struct serve_record {
     uint64_t size;
     bool read_only, suspended;
     bool made_mountpoint, made_filesystem; /* we made these folders, and remove them again */
+    bool lost; /* it ended and the last changes may not be in the container */
     uint64_t container_dev, container_ino; /* who the container is, whatever its path */
     int64_t since;                         /* seconds since 1970 */
 };

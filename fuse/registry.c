@@ -408,6 +408,21 @@ int serve_registry_find_container(struct serve_found *ret, uint64_t dev, uint64_
     return find(ret, &w, true);
 }
 
+int serve_registry_again(struct serve_found *ret, const struct serve_found *f)
+{
+    AUTO_FD int folder = serve_folder_open(f->folder.path, f->folder.owner);
+    AUTO_FOUND struct serve_found now = {0};
+    char file[FILE_NAME_SIZE];
+
+    if (folder < 0 ||
+        read_found(&now, folder, &f->folder, file_name(file, f->record.name, "json")) < 0 ||
+        now.record.pid != f->record.pid || now.record.since != f->record.since)
+        return -ENOENT;
+    *ret = now;
+    now.record = (struct serve_record){0};
+    return 0;
+}
+
 int serve_registry_wait(const struct serve_found *f, int timeout_ms)
 {
     AUTO_FD int folder = serve_folder_open(f->folder.path, f->folder.owner);

@@ -51,6 +51,8 @@ int serve_registry_find(struct serve_found *ret, const char *word);
 /* The living mount of a container. -ENOENT, without words. */
 int serve_registry_find_container(struct serve_found *ret, uint64_t dev, uint64_t ino);
 
+/* What f's record says now. -ENOENT it is gone, or another mount has the name. */
+int serve_registry_again(struct serve_found *ret, const struct serve_found *f);
 /* Wait until f's daemon has closed the container, at most so long (-1: for ever). -ETIMEDOUT. */
 int serve_registry_wait(const struct serve_found *f, int timeout_ms);
 /* Remove the files of a dead mount; not of one that came to life meanwhile: -EBUSY. */
