@@ -277,6 +277,8 @@ static int file_go_direct(struct file *f, enum blk_direct want, struct report *r
     if (want == BLK_DIRECT_OFF || (want == BLK_DIRECT_AUTO && !f->device))
         return 0;
     granule = file_direct_align(f);
+    if (granule != 0 && f->blk.size % granule != 0 && want == BLK_DIRECT_AUTO)
+        return 0;
     if (granule != 0 && f->blk.size % granule != 0)
         return report_error(rep, EOPNOTSUPP,
                             "direct I/O works in units of %u bytes here and the size is not a "

@@ -5,6 +5,7 @@
  * the kernel or the file itself rather than guessing from versions and distributions. */
 
 #include "base/auto.h"
+#include "base/run.h"
 #include "base/size.h"
 #include "fuse/folder.h"
 #include "keystore/kdf.h"
@@ -76,26 +77,6 @@ static bool have_capability(unsigned cap)
            strtoull(hex, NULL, 16) >> cap & 1;
 }
 
-/* Looks where attach looks: PATH and the sbin folders that users do not have in it. */
-static bool find_program(const char *name, char *out, size_t size)
-{
-    const char *path = getenv("PATH");
-    AUTO_FREE char *folders = NULL;
-    char *rest, *folder;
-
-    if (asprintf(&folders, "%s:/usr/bin:/bin:/usr/sbin:/sbin", path != NULL ? path : "") < 0) {
-        folders = NULL;
-        return false;
-    }
-    rest = folders;
-    while ((folder = strsep(&rest, ":")) != NULL) {
-        snprintf(out, size, "%s/%s", folder, name);
-        if (folder[0] == '/' && access(out, X_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
 static void check_fuse_device(struct doctor *d)
 {
     static const char check[] = "fuse-device";
@@ -131,7 +112,7 @@ static void check_fusermount(struct doctor *d)
     struct statvfs fs;
     struct stat st;
 
-    if (!find_program("fusermount3", path, sizeof(path)) || stat(path, &st) < 0) {
+    if (run_find(path, sizeof(path), "fusermount3") < 0 || stat(path, &st) < 0) {
         found(d, DOCTOR_FAIL, check, "apt-get install fuse3",
               "there is no fusermount3, which mounts for users");
         return;
@@ -247,7 +228,7 @@ static void check_loop(struct doctor *d)
     AUTO_FD int fd = -1;
 
     if (!is_root()) {
-        if (find_program("fuse2fs", path, sizeof(path)))
+        if (run_find(path, sizeof(path), "fuse2fs") == 0)
             found(d, DOCTOR_OK, check, NULL, "attach mounts ext4 through %s, no root needed", path);
         else
             found(d, DOCTOR_WARN, check, "apt-get install fuse2fs",
@@ -270,7 +251,7 @@ static void check_helpers(struct doctor *d)
         const char *name, *fix, *use;
         bool root_only;
     } helpers[] = {
-        {"losetup", "apt-get install mount", "attach as root", true},
+        {"losetup", "apt-get install mount", "loop devices by hand", true},
         {"mkfs.ext4", "apt-get install e2fsprogs", "attach --mkfs ext4", false},
         {"e2fsck", "apt-get install e2fsprogs", "repairing ext4 after an unclean stop", false},
     };
@@ -279,7 +260,7 @@ static void check_helpers(struct doctor *d)
     for (unsigned i = 0; i < sizeof(helpers) / sizeof(helpers[0]); i++) {
         if (helpers[i].root_only && !is_root())
             continue;
-        if (find_program(helpers[i].name, path, sizeof(path)))
+        if (run_find(path, sizeof(path), helpers[i].name) == 0)
             found(d, DOCTOR_OK, helpers[i].name, NULL, "%s", path);
         else
             found(d, DOCTOR_WARN, helpers[i].name, helpers[i].fix, "not found; needed for %s",

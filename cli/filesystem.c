@@ -81,7 +81,8 @@ int cmd_fs_partition(struct cmd_fs_part *ret, const char *path, int number, stru
     p = open_probe(fd, &all);
     list = p != NULL ? blkid_probe_get_partitions(p) : NULL;
     if (list == NULL || blkid_partlist_numof_partitions(list) == 0)
-        return report_error(rep, EBADMSG, "the disk has no partition table");
+        return report_error(rep, ENODATA,
+                            "the disk has no partition table (leave --partition out)");
     part = blkid_partlist_get_partition_by_partno(list, number);
     if (part == NULL)
         return report_error(rep, ENOENT, "the disk has no partition %d (it has %d)", number,

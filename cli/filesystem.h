@@ -22,7 +22,7 @@ struct cmd_fs_part {
 /* What is on the device or file at path? -ENOTUNIQ several things at once (said); -errno, said. */
 int cmd_fs_probe(struct cmd_fs *ret, const char *path, const struct cmd_fs_part *part,
                  struct report *rep);
-/* Where partition number lies. -ENOENT no such partition, -EBADMSG no partition table; said. */
+/* Where partition number lies. -ENOENT no such partition, -ENODATA no partition table; said. */
 int cmd_fs_partition(struct cmd_fs_part *ret, const char *path, int number, struct report *rep);
 
 bool cmd_fs_is_ext(const char *type);

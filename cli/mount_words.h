@@ -20,8 +20,8 @@ enum { CMD_OPT_SLOT = CMD_OPT_OWN + 100 };
 /* clang-format on */
 #define CMD_MOUNT_USAGE                                                                            \
     "  -o WORD[=VALUE],...      ro, allow_root, allow_other, uid=, gid=, mode=, name=, cache,\n"   \
-    "                           threads=N, direct=auto|on|off, discard, nodiscard,\n"              \
-    "                           enospc=wait|error, keyfile=, passphrase-file=,\n"                  \
+    "                           threads=N, readahead=SIZE|off, direct=auto|on|off, discard,\n"     \
+    "                           nodiscard, enospc=wait|error, keyfile=, passphrase-file=,\n"       \
     "                           passphrase-command=, slot=\n"                                      \
     "  --slot N                 try this key slot only\n" CMD_CREDENTIAL_USAGE
 
