@@ -23,8 +23,8 @@ static bool is_at(const struct serve_mount_id *there, int folder, const char *na
 
     if (statx(folder, name, quietly, 0, &st) < 0)
         return false;
-    if (st.stx_mask & STATX_MNT_ID && st.stx_mnt_id != there->id)
-        return false;
+    if (st.stx_mask & STATX_MNT_ID) /* the devices of a btrfs and of its files differ */
+        return st.stx_mnt_id == there->id;
     return st.stx_dev_major == there->major && st.stx_dev_minor == there->minor;
 }
 
