@@ -123,14 +123,20 @@ sweep() {
     for pid in $(run_processes); do kill -KILL "$pid" 2>/dev/null || true; done
 }
 
-# One line for each thing that must not be there afterwards unless it was there before.
+# One line for each thing that must not be there afterwards unless it was there before. Volumes are
+# looked for in $run_tmp and in the runtime folders that these tests may use, so that those of others
+# on the machine do not count.
 present() {
-    awk -v at="$run_tmp/" 'index($5, at) == 1 || $5 ~ /\/hushvol(-[0-9]+)?\/mnt\// {print "mount " $5}' \
-        /proc/self/mountinfo
-    for f in /sys/block/loop*/loop/backing_file; do
-        [ -e "$f" ] && sed "s|^|loop device on |" "$f" 2>/dev/null |
-            grep -e "$run_tmp/" -e '/hushvol\(-[0-9]*\)\?/mnt/'
-    done
+    local uid where
+    uid=$(id -u)
+    where=" ($run_tmp|${run_runtime:-$run_tmp}|/run/user/$uid/hushvol|/tmp/hushvol-$uid)/"
+    ! is_root || where="$where| /run/hushvol/"
+    {
+        awk '{print "mount " $5}' /proc/self/mountinfo
+        for f in /sys/block/loop*/loop/backing_file; do
+            [ ! -e "$f" ] || sed 's/^/loop-device-on /' "$f" 2>/dev/null
+        done
+    } | grep -E "$where"
     for pid in $(run_processes); do echo "process $pid $(cat "/proc/$pid/comm" 2>/dev/null)"; done |
         grep -E ' (hushvol|mount.hushvol|fuse2fs)$'
     sed -n 's/^\(hushvol-[a-z]*-[0-9]*\):.*/user \1/p' /etc/passwd | grep -vxF "user $run_user"
