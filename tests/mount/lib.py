@@ -490,6 +490,21 @@ class Box:
         return self._patiently(lambda: [p for p in processes_marked(self.dir) if alive(p)])
 
 
+def in_own_mounts(test):
+    """Run a test, as root, by a process of its own whose mounts nobody else sees."""
+    def outer(box):
+        needs_root()
+        if os.environ.get("HUSHVOL_TEST_INNER") == test.__name__:
+            test(box)
+            return
+        done = box.run("unshare", "--mount", "--propagation", "private", os.path.abspath(sys.argv[0]),
+                       test.__name__, env={"HUSHVOL_TEST_INNER": test.__name__}, expect=None,
+                       timeout=240)
+        check(done.returncode == 0, done.out + done.err)
+    outer.__name__ = test.__name__
+    return outer
+
+
 def _stop(signum, _frame):
     raise Failure(f"stopped by {signal.Signals(signum).name}")
 
