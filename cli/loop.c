@@ -116,7 +116,8 @@ static bool is_on(const char *device, const char *image)
 }
 
 /* Clearing a device that is open elsewhere succeeds and happens later, with the last close; so look
- * whether it has happened. Udev may look into it for a moment. */
+ * whether it has happened. Udev may look into it for a moment. O_EXCL finds those whose device must
+ * not go even then: device-mapper, swap, a mount in another namespace. */
 int cmd_loop_detach(const char *device, const char *image, struct report *rep)
 {
     AUTO_FD int loop = -1;
@@ -125,7 +126,9 @@ int cmd_loop_detach(const char *device, const char *image, struct report *rep)
         return 0;
     if (serve_mounts_has(NULL, device))
         return -EBUSY;
-    loop = open(device, O_RDONLY | O_CLOEXEC);
+    loop = open(device, O_RDONLY | O_EXCL | O_CLOEXEC);
+    if (loop < 0 && errno == EBUSY)
+        return -EBUSY;
     if (loop < 0 || (ioctl(loop, LOOP_CLR_FD) < 0 && errno != ENXIO))
         return report_errno(rep, errno, "cannot detach %s", device);
     close(TAKE_FD(loop));
