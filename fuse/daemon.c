@@ -5,6 +5,7 @@
  *
  *   take a name in the runtime folder            its lock tells everybody that we live
  *   start the guard                              before any key is read, while we are one thread
+ *   lock the memory                              what is read and derived from here on is secret
  *   open the volume                              may ask for a passphrase on the user's terminal
  *   mount, write the record, open the socket
  *   leave the terminal, give up privileges       from here on words go to syslog
@@ -247,7 +248,6 @@ static void stop_control(struct daemon *d)
  * filter covers the threads that are there already. */
 static void settle(struct daemon *d)
 {
-    secret_lock_memory(d->rep);
     serve_detach_leave(d->detach);
     openlog("hushvol", LOG_PID | LOG_NDELAY, LOG_DAEMON);
     d->log.say = log_say;
@@ -269,8 +269,10 @@ static int prepare(struct daemon *d)
     r = choose_mountpoint(d);
     if (r == 0)
         r = serve_guard_start(&d->guard, d->rep);
-    if (r == 0)
-        r = open_volume(d);
+    if (r < 0)
+        return r;
+    secret_lock_memory(d->rep);
+    r = open_volume(d);
     if (r == 0)
         r = take_signals(d);
     if (r == 0)
