@@ -339,18 +339,18 @@ static void serve_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fus
         flush_volume(req);
 }
 
-/* May this range be asked for? What would have to grow the disk finds no room; punching and zeroing
- * with KEEP_SIZE reach over the end, where there is nothing to do. */
+/* May this range be asked for? Room is not promised (mode 0): a block device does not either, and
+ * the host below a sparse container may be full by then. Punching and zeroing with KEEP_SIZE reach
+ * over the end, where there is nothing to do; what would have to grow the disk finds no room. */
 static int check_fallocate(const struct serve *s, int mode, uint64_t len, uint64_t room)
 {
     int what = mode & ~FALLOC_FL_KEEP_SIZE;
 
-    if (what != 0 && what != FALLOC_FL_ZERO_RANGE &&
-        mode != (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE))
+    if (what != FALLOC_FL_ZERO_RANGE && mode != (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE))
         return -EOPNOTSUPP;
     if (s->read_only)
         return -EROFS;
-    if (len > room && (what == 0 || !(mode & FALLOC_FL_KEEP_SIZE)))
+    if (len > room && !(mode & FALLOC_FL_KEEP_SIZE))
         return -ENOSPC;
     return 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "volume/volume.h"
 
-/* Everything is checked, then asked, then written: a wrong word must not cost an existing file, and
- * a passphrase is asked for only when there is a place to put the container. */
+/* Everything is checked, then room is made beside what is there, then the passphrase is asked for,
+ * then all is written and takes its place: a wrong word must not cost an existing file, and nobody
+ * thinks up a passphrase for a container that there is no place for. */
 
 #include "base/bytes.h"
 

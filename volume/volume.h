@@ -84,7 +84,7 @@ struct vol_create {
     struct progress
         *progress; /* asked while zeros are written and before the commit; may be NULL */
 };
-/* Make a container: everything is checked, then asked, then written; an existing file gives way
+/* Make a container: checked, room made, asked, written, in this order; an existing file gives way
  * only with force and only when the new one is complete. -EEXIST, -EBUSY (holder as above),
  * -EINVAL, -EINTR when progress says so: nothing is left then. */
 int vol_create(const struct vol_create *spec, pid_t *holder, struct report *rep);
