@@ -223,3 +223,75 @@ bool cmd_holders_has(const char *point, const char *program)
         closedir(proc);
     return found;
 }
+
+/* The mount namespace of a process; 0 where we may not look. */
+static ino_t namespace_of(const char *pid)
+{
+    char path[64];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "/proc/%.16s/ns/mnt", pid);
+    return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+static ino_t namespace_of_pid(pid_t pid)
+{
+    char text[16];
+
+    snprintf(text, sizeof(text), "%d", (int)pid);
+    return namespace_of(text);
+}
+
+static int look_for_source(const struct serve_mounted *m, void *arg)
+{
+    return strcmp(m->source, arg) == 0;
+}
+
+static bool sees_mounted(const char *pid, const char *source)
+{
+    char path[64];
+    bool found;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%.16s/mountinfo", pid);
+    f = fopen(path, "re");
+    if (f == NULL)
+        return false;
+    found = serve_mounts_read(f, look_for_source, (void *)source) == 1;
+    fclose(f);
+    return found;
+}
+
+int cmd_holders_elsewhere(const char *source, pid_t server, struct report *rep)
+{
+    ino_t own = namespace_of("self"), servers = namespace_of_pid(server);
+    struct search s = {.n = 0};
+    DIR *proc = opendir("/proc");
+    struct dirent *e;
+
+    while (proc != NULL && (e = readdir(proc)) != NULL) {
+        char program[32], text[40];
+        ino_t its = isdigit((unsigned char)e->d_name[0]) ? namespace_of(e->d_name) : 0;
+
+        if (its == 0 || its == own || its == servers || !sees_mounted(e->d_name, source))
+            continue;
+        comm(program, e->d_name);
+        snprintf(text, sizeof(text), " (%s)", program);
+        name(&s, "process", e->d_name, text);
+    }
+    if (proc != NULL)
+        closedir(proc);
+    if (s.n == 0)
+        return 0;
+    return report_error(
+        rep, EBUSY,
+        "busy: still mounted in another mount namespace, of %s%s (--force ends that too)", s.text,
+        s.n > NAMED_MAX ? " and more" : "");
+}
+
+bool cmd_holders_is_elsewhere(pid_t pid)
+{
+    ino_t its = namespace_of_pid(pid);
+
+    return its != 0 && its != namespace_of("self");
+}

@@ -7,6 +7,7 @@
 #include "base/report.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* Those who shall not count: processes of this program, and this loop device; each may be NULL. */
 struct cmd_holders_except {
@@ -18,3 +19,9 @@ struct cmd_holders_except {
 int cmd_holders_say(const char *point, const struct cmd_holders_except *except, struct report *rep);
 /* Does a process of this program have something of the mount open? */
 bool cmd_holders_has(const char *point, const char *program);
+/* Say "busy: ..." about the processes in other mount namespaces that still have this source
+ * mounted: what was unmounted here is in use as long as theirs is. Those of server are none of
+ * them, it ends its own mount. Returns -EBUSY when somebody was named, else 0. */
+int cmd_holders_elsewhere(const char *source, pid_t server, struct report *rep);
+/* Does this process live in another mount namespace than we? false where we may not look. */
+bool cmd_holders_is_elsewhere(pid_t pid);

@@ -28,6 +28,7 @@
 #define TRY_MS 50
 #define BUSY_TRIES 20   /* the kernel closes files a moment after their owners do */
 #define OPEN_TRIES 1200 /* a minute for fuse2fs to write what it holds */
+#define CLOSE_MS 2000   /* for closing; what takes longer is looked into */
 #define END_MS 5000     /* for a process that has nothing left to do */
 #define FUSE2FS "fuse2fs"
 
@@ -125,9 +126,10 @@ static int detach_loops(const struct serve_found *f, bool force, struct report *
         r = cmd_loop_detach(f->record.device, image, rep);
     if (is_own(f) || is_image_mounted(f)) /* else its path is only a user's word */
         cmd_loop_detach_unused(image, f->record.device, rep);
-    if (r == -EBUSY && !force)
-        return report_error(rep, EBUSY, "busy: %s is in use", f->record.device);
-    return force ? 0 : r;
+    if (r != -EBUSY || force)
+        return force ? 0 : r;
+    r = cmd_holders_elsewhere(f->record.device, f->record.pid, rep);
+    return r < 0 ? r : report_error(rep, EBUSY, "busy: %s is in use", f->record.device);
 }
 
 static int64_t ask_opens(const struct serve_found *f)
@@ -154,7 +156,7 @@ static void wait_for_fuse2fs(const struct serve_found *f)
     }
 }
 
-/* Where our mount table does not show it (another namespace), the daemon does it itself. */
+/* Where our mount table is not the daemon's (another namespace), the daemon does it itself. */
 static int unmount_image(const struct serve_found *f, bool force, struct cmd_waiting *w,
                          struct report *rep)
 {
@@ -168,9 +170,12 @@ static int unmount_image(const struct serve_found *f, bool force, struct cmd_wai
             r = unmount(point, force, rep);
         if (r == -EBUSY)
             return say_busy(point, NULL, rep);
-        if (r < 0 || !force)
+        if (r < 0 || (!force && !cmd_holders_is_elsewhere(f->record.pid)))
             return r;
     }
+    r = force ? 0 : cmd_holders_elsewhere(f->record.container, f->record.pid, rep);
+    if (r < 0)
+        return r;
     if (serve_control_ask(&answer, f, "stop", NULL, NULL) == 0)
         json_object_put(answer);
     return 0;
@@ -190,12 +195,30 @@ static int check_lost(const struct serve_found *f, struct report *rep)
                         "the error)");
 }
 
+/* Somebody who copied the mount table before has the mount still, and so the daemon does not end. A
+ * large container on a slow disk may also just have much to write. */
+static int wait_given_back(const struct serve_found *f, struct report *rep)
+{
+    bool said = false;
+    int r;
+
+    while ((r = serve_registry_wait(f, CLOSE_MS)) == -ETIMEDOUT) {
+        r = cmd_holders_elsewhere(f->record.container, f->record.pid, rep);
+        if (r < 0)
+            return r;
+        if (!said)
+            report_info(rep, "waiting for process %d to close the container", (int)f->record.pid);
+        said = true;
+    }
+    return r;
+}
+
 /* The daemon's last act before its end is to give the name back; a script that goes on when we
  * return may look for the process. */
 static int wait_closed(const struct serve_found *f, int process, struct report *rep)
 {
     struct pollfd ended = {.fd = process, .events = POLLIN};
-    int r = serve_registry_wait(f, -1);
+    int r = wait_given_back(f, rep);
 
     if (r == 0 && process >= 0)
         poll(&ended, 1, END_MS);
