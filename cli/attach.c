@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <json-c/json.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,6 +148,16 @@ static int tell_daemon(const struct request *q, const struct serve_found *f, str
     return r;
 }
 
+/* Ctrl-C ends the helper that is running, which has ordinary signals, and its failure takes
+ * everything down again; were it to end us, mount and loop device would stay. */
+static void leave_signals_to_helpers(void)
+{
+    static const int signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+        signal(signals[i], SIG_IGN);
+}
+
 static int attach_on_top(struct request *q, struct report *rep)
 {
     AUTO_FOUND struct serve_found f = {0};
@@ -183,8 +194,10 @@ static int attach(struct request *q, struct report *rep)
         r = cmd_mount_serve(&q->words, remember, q, &in_daemon, rep);
     if (in_daemon)
         return r;
-    if (r == 0)
+    if (r == 0) {
+        leave_signals_to_helpers();
         r = attach_on_top(q, rep);
+    }
     if (r < 0 && q->made_folder)
         rmdir(q->folder);
     if (r == 0)

@@ -39,7 +39,7 @@ void serve_control_turn(struct serve_control *c, const struct pollfd fds[SERVE_C
 struct json_object *serve_control_answer(const char *error);
 
 /* A command's side. Send {"request": word} (or the object more with that added; it is put) and
- * return the answer, the caller's to put. -ECONNREFUSED nobody listens, -ETIMEDOUT, -EBADMSG no
+ * return the answer, the caller's to put. -ECONNREFUSED nobody listens, -ETIMEDOUT, -EPROTO no
  * answer in JSON, -EIO the answer is an error; all said. */
 int serve_control_ask(struct json_object **ret, const struct serve_found *f, const char *word,
                       struct json_object *more, struct report *rep);

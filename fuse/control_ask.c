@@ -53,7 +53,7 @@ static int receive(struct json_object **ret, int fd)
     if (used == 0)
         return -ECONNRESET;
     *ret = json_tokener_parse(text);
-    return json_object_get_type(*ret) == json_type_object ? 0 : -EBADMSG;
+    return json_object_get_type(*ret) == json_type_object ? 0 : -EPROTO;
 }
 
 static int ask(struct json_object **ret, const struct serve_found *f, struct json_object *request)
