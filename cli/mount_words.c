@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define ENDING_MS 10000
 
@@ -98,7 +99,8 @@ static void wait_for_ending(const struct cmd_mount_words *w)
     struct serve_mount_id there;
     struct stat st;
 
-    if (stat(w->path, &st) < 0 || serve_registry_find_container(&f, st.st_dev, st.st_ino) < 0)
+    if (stat(w->path, &st) < 0 || serve_registry_find_container(&f, st.st_dev, st.st_ino) < 0 ||
+        f.folder.owner != geteuid()) /* others may say that they have it */
         return;
     if (serve_mounts_at(&there, f.record.mountpoint) < 0 || !there.ours)
         serve_registry_wait(&f, ENDING_MS);

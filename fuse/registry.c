@@ -364,6 +364,12 @@ static bool matches(const struct serve_found *f, const struct wanted *w)
     return w->is_container && r->container_dev == w->dev && r->container_ino == w->ino;
 }
 
+/* Ours before those of users, who may write into theirs what they like; then the living. */
+static unsigned rank(const struct serve_found *f)
+{
+    return (f->folder.owner == geteuid() ? 2 : 0) + (f->alive ? 1 : 0);
+}
+
 static int find(struct serve_found *ret, const struct wanted *w, bool alive_only)
 {
     struct serve_found *list, *best = NULL;
@@ -373,8 +379,7 @@ static int find(struct serve_found *ret, const struct wanted *w, bool alive_only
     for (unsigned i = 0; r == 0 && i < n; i++) {
         struct serve_found *f = &list[i];
 
-        if (matches(f, w) && (f->alive || !alive_only) &&
-            (best == NULL || (f->alive && !best->alive)))
+        if (matches(f, w) && (f->alive || !alive_only) && (best == NULL || rank(f) > rank(best)))
             best = f;
     }
     if (r == 0 && best == NULL)

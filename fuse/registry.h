@@ -45,8 +45,9 @@ void serve_registry_list_done(struct serve_found *list, unsigned n);
 /* The same in one folder. */
 int serve_registry_list_in(const struct serve_folder *folder, struct serve_found **list,
                            unsigned *n);
-/* The mount that a user means by a name, its folder, image or file system, or its container; one
- * that lives before one that is dead. -ENOENT, without words. */
+/* The mount that a user means by a name, its folder, image or file system, or its container; one of
+ * ours before those of others, then one that lives before one that is dead. -ENOENT, without words.
+ */
 int serve_registry_find(struct serve_found *ret, const char *word);
 /* The living mount of a container. -ENOENT, without words. */
 int serve_registry_find_container(struct serve_found *ret, uint64_t dev, uint64_t ino);
