@@ -284,24 +284,34 @@ static int prepare(struct daemon *d)
     return r;
 }
 
+/* Without its guard the daemon cannot unmount: it gave that right away. */
+static bool is_still_mounted(const struct daemon *d)
+{
+    struct serve_mount_id there;
+
+    return serve_mounts_at(&there, d->result.mountpoint) == 0 && there.ours;
+}
+
 /* A mount that is still there goes now, whoever looks into it. */
 static void unmount(struct daemon *d)
 {
     int r = d->serve != NULL ? serve_guard_unmount(d->guard) : 0;
 
-    if (r < 0)
+    if (r < 0 && is_still_mounted(d)) {
         report_warn(report_of(d), "cannot unmount %s", d->result.mountpoint);
+        d->left_mounted = true;
+    }
     if (r == 1)
         d->was_busy = true;
     serve_close(d->serve);
 }
 
 /* What was attached on top and did not go first is left without its disk; its record stays, so that
- * "umount" can find and clean it. So does that of a volume whose last changes may be lost: whoever
- * waits for our end has to hear of it. */
+ * "umount" can find and clean it, and so does that of a mount that we could not take down. The same
+ * for a volume whose last changes may be lost: whoever waits for our end has to hear of it. */
 static void release_name(struct daemon *d, bool lost)
 {
-    bool stays = d->was_busy && d->record.filesystem != NULL;
+    bool stays = (d->was_busy && d->record.filesystem != NULL) || d->left_mounted;
 
     if (d->made_mountpoint)
         rmdir(d->result.mountpoint); /* fails when it is not empty, as it should */

@@ -29,6 +29,7 @@ struct daemon {
     int signals, wake; /* signalfd; eventfd that ends the control thread */
     bool stop;         /* the control thread's: a signal or request came */
     bool was_busy;     /* somebody had the image open when we stopped */
+    bool left_mounted; /* the guard was gone, and nobody else may unmount */
     pthread_t controller;
     bool controlling;
 };

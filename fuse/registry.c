@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #define RECORD_MAX 65536 /* bytes */
 #define NAMES_TRIED 1000
@@ -392,16 +393,18 @@ static int find(struct serve_found *ret, const struct wanted *w, bool alive_only
     return r;
 }
 
+/* Asked without asking the file system: word may be a mount whose daemon does not answer. */
 int serve_registry_find(struct serve_found *ret, const char *word)
 {
     struct wanted w = {.word = word};
-    struct stat st;
+    struct statx st;
 
     canonical(w.path, word);
-    if (stat(word, &st) == 0 && !S_ISDIR(st.st_mode)) {
+    if (statx(AT_FDCWD, word, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &st) == 0 &&
+        !S_ISDIR(st.stx_mode)) {
         w.is_container = true;
-        w.dev = st.st_dev;
-        w.ino = st.st_ino;
+        w.dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+        w.ino = st.stx_ino;
     }
     return find(ret, &w, false);
 }
