@@ -20,7 +20,7 @@
     "Returns when everything is written and the container is closed. When somebody keeps it busy,\n" \
     "names who, and takes nothing down. Cleans up after a volume whose process died.\n"             \
     "\n"                                                                                           \
-    "  -f, --force              take it down lazily, whoever uses it\n"                             \
+    "  -f, --force              take it down, whoever uses it: what they did not sync is lost\n"    \
     "  -v, --verbose            say more\n"                                                         \
     "\n"                                                                                           \
     "Examples:\n"                                                                                  \
