@@ -4,27 +4,11 @@
 /* The kernel does not tell who holds an OFD lock, so a mount of ours is found in the runtime
  * folders and anybody else stays unnamed. */
 
+#include "cli/holders.h"
 #include "fuse/registry.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-
-static void process_name(char *out, size_t size, pid_t pid)
-{
-    char path[64];
-    FILE *f;
-
-    snprintf(out, size, "?");
-    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-    f = fopen(path, "re");
-    if (f == NULL)
-        return;
-    if (fgets(out, (int)size, f) != NULL)
-        out[strcspn(out, "\n")] = '\0';
-    fclose(f);
-}
 
 /* -ENOENT it is none of our mounts, or none that we may see; else -EBUSY, and it has been said. */
 static int name_mount(const char *container, struct report *rep)
@@ -45,12 +29,12 @@ static int name_mount(const char *container, struct report *rep)
 
 int cmd_busy(const char *container, pid_t holder, struct report *rep)
 {
-    char name[32];
+    char name[CMD_PROCESS_NAME];
 
     if (name_mount(container, rep) == -EBUSY)
         return -EBUSY;
     if (holder <= 0)
         return report_error(rep, EBUSY, "in use by another process or user");
-    process_name(name, sizeof(name), holder);
+    cmd_process_name(name, holder);
     return report_error(rep, EBUSY, "locked by process %d (%s)", (int)holder, name);
 }

@@ -104,19 +104,25 @@ static bool holds(const struct search *s, const char *pid)
     return leads_into(s, link) || has_open(s, pid) || has_mapped(s, pid);
 }
 
-static void comm(char out[32], const char *pid)
+void cmd_process_name(char out[CMD_PROCESS_NAME], pid_t pid)
 {
     char path[64];
     FILE *f;
 
-    snprintf(out, 32, "?");
-    snprintf(path, sizeof(path), "/proc/%.16s/comm", pid);
+    snprintf(out, CMD_PROCESS_NAME, "?");
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
     f = fopen(path, "re");
     if (f == NULL)
         return;
-    if (fgets(out, 32, f) != NULL)
+    if (fgets(out, CMD_PROCESS_NAME, f) != NULL)
         out[strcspn(out, "\n")] = '\0';
     fclose(f);
+}
+
+/* pid as /proc names it. */
+static void comm(char out[CMD_PROCESS_NAME], const char *pid)
+{
+    cmd_process_name(out, (pid_t)strtol(pid, NULL, 10));
 }
 
 static void name(struct search *s, const char *what, const char *which, const char *more)
@@ -135,7 +141,7 @@ static void search_processes(struct search *s)
     struct dirent *e;
 
     while (proc != NULL && (e = readdir(proc)) != NULL) {
-        char program[32], text[40];
+        char program[CMD_PROCESS_NAME], text[40];
 
         if (!isdigit((unsigned char)e->d_name[0]) || !holds(s, e->d_name))
             continue;
@@ -212,7 +218,7 @@ bool cmd_holders_has(const char *point, const char *program)
 
     if (serve_mounts_at(&s.mount, point) == 0)
         while (!found && proc != NULL && (e = readdir(proc)) != NULL) {
-            char text[32];
+            char text[CMD_PROCESS_NAME];
 
             if (!isdigit((unsigned char)e->d_name[0]))
                 continue;
@@ -270,7 +276,7 @@ int cmd_holders_elsewhere(const char *source, pid_t server, struct report *rep)
     struct dirent *e;
 
     while (proc != NULL && (e = readdir(proc)) != NULL) {
-        char program[32], text[40];
+        char program[CMD_PROCESS_NAME], text[40];
         ino_t its = isdigit((unsigned char)e->d_name[0]) ? namespace_of(e->d_name) : 0;
 
         if (its == 0 || its == own || its == servers || !sees_mounted(e->d_name, source))

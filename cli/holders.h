@@ -9,6 +9,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* What a process is called; "?" when nobody says. */
+#define CMD_PROCESS_NAME 32
+void cmd_process_name(char out[CMD_PROCESS_NAME], pid_t pid);
+
 /* Those who shall not count: processes of this program, and this loop device; each may be NULL. */
 struct cmd_holders_except {
     const char *program, *device;

@@ -36,7 +36,9 @@ static void answer(fuse_req_t req, int r)
     fuse_reply_err(req, r == -EBADMSG ? EIO : -r);
 }
 
-void *serve_thread_buffer(struct serve *s)
+/* Page-aligned, SERVE_REQUEST_MAX bytes; made at a thread's first read, released with the thread.
+ * NULL without memory. */
+static void *thread_buffer(struct serve *s)
 {
     void *bytes = pthread_getspecific(s->buffer);
 
@@ -264,7 +266,7 @@ static void read_image(fuse_req_t req, size_t len, uint64_t off)
     }
     if (len > s->top->size - off)
         len = s->top->size - off;
-    buf = len <= SERVE_REQUEST_MAX ? serve_thread_buffer(s) : NULL;
+    buf = len <= SERVE_REQUEST_MAX ? thread_buffer(s) : NULL;
     r = buf != NULL ? blk_read(s->top, buf, len, off) : -ENOMEM;
     serve_count(s, SERVE_READ, len, r, began);
     if (r < 0)

@@ -53,9 +53,7 @@ struct serve {
 
 extern const struct fuse_lowlevel_ops serve_ops;
 
-/* Bytes for a thread's read buffer, page-aligned, SERVE_REQUEST_MAX of them; made at the first call
- * of a thread, released with it. NULL without memory. */
-void *serve_thread_buffer(struct serve *s);
+/* Release a thread's read buffer (ops.c makes it). NULL is fine. */
 void serve_thread_buffer_free(void *bytes);
 
 /* Now, for serve_count(). */
