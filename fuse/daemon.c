@@ -91,7 +91,8 @@ static int choose_mountpoint(struct daemon *d)
     if (realpath(wanted, d->result.mountpoint) == NULL)
         return report_errno(d->rep, errno, "mount point %s", wanted);
     if (serve_mounts_at(&there, d->result.mountpoint) == 0 && there.ours)
-        return report_error(d->rep, EBUSY, "a volume is mounted at %s already",
+        return report_error(d->rep, EBUSY,
+                            "a volume is mounted at %s already (\"hushvol umount\" ends that)",
                             d->result.mountpoint);
     return 0;
 }

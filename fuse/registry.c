@@ -45,12 +45,22 @@ static void remove_files(int folder, const char *name)
         unlinkat(folder, file_name(file, name, suffixes[i]), 0);
 }
 
+/* Does NAME.lock mean the file that is open as fd? */
+static bool is_named(int fd, int folder, const char *name)
+{
+    char file[FILE_NAME_SIZE];
+    struct stat by_name, opened;
+
+    return fstat(fd, &opened) == 0 &&
+           fstatat(folder, file_name(file, name, "lock"), &by_name, AT_SYMLINK_NOFOLLOW) == 0 &&
+           opened.st_ino == by_name.st_ino && opened.st_dev == by_name.st_dev;
+}
+
 /* 0 locked, -EAGAIN somebody else has it or just removed it. */
 static int try_lock(int *ret, int folder, const char *name)
 {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     char file[FILE_NAME_SIZE];
-    struct stat by_name, locked;
     AUTO_FD int fd = openat(folder, file_name(file, name, "lock"),
                             O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 
@@ -58,8 +68,7 @@ static int try_lock(int *ret, int folder, const char *name)
         return -errno;
     if (fcntl(fd, F_OFD_SETLK, &whole) < 0)
         return errno == EACCES ? -EAGAIN : -errno;
-    if (fstat(fd, &locked) < 0 || fstatat(folder, file, &by_name, AT_SYMLINK_NOFOLLOW) < 0 ||
-        locked.st_ino != by_name.st_ino)
+    if (!is_named(fd, folder, name))
         return -EAGAIN;
     *ret = TAKE_FD(fd);
     return 0;
@@ -155,7 +164,8 @@ void serve_slot_drop(struct serve_slot *s)
 {
     if (s == NULL)
         return;
-    if (s->lock >= 0)
+    /* Where something cleans /tmp, the name may be another's by now. */
+    if (s->lock >= 0 && is_named(s->lock, s->folder, s->name))
         remove_files(s->folder, s->name);
     serve_slot_leave(s);
 }

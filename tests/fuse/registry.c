@@ -225,6 +225,23 @@ static void a_lock_that_is_a_link_is_not_followed(void **state)
     assert_int_not_equal(access("/tmp/hushvol-test-elsewhere", F_OK), 0);
 }
 
+static void a_slot_removes_no_files_but_its_own(void **state)
+{
+    struct serve_slot *first = take("swept", "/c.hv"), *second;
+    char path[PATH_MAX + 32];
+
+    (void)state;
+    publish(first, "/somewhere");
+    snprintf(path, sizeof(path), "%s/swept.lock", folder.path);
+    assert_int_equal(unlink(path), 0); /* as a job that cleans /tmp does */
+    second = take("swept", "/d.hv");
+    publish(second, "/elsewhere");
+    serve_slot_drop(first);
+    assert_true(exists("swept.json") && exists("swept.lock"));
+    serve_slot_drop(second);
+    assert_false(exists("swept.json") || exists("swept.lock"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +254,7 @@ int main(void)
         TEST(a_lock_is_looked_at_without_being_taken),
         TEST(what_is_no_record_is_left_out),
         TEST(a_lock_that_is_a_link_is_not_followed),
+        TEST(a_slot_removes_no_files_but_its_own),
 #undef TEST
     };
 
