@@ -166,12 +166,48 @@ static int plain_write_zeroes(struct blk *b, uint64_t len, uint64_t off)
     return blk_write_zeroes(b->below, len, p->data_offset + off);
 }
 
+/* How far the range at off is a hole or is not, in whole granules. */
+static uint64_t same_until(struct plain *p, uint64_t off, bool *hole)
+{
+    struct blk_extent e;
+    uint64_t end;
+
+    *hole = false;
+    if (blk_extent(&p->blk, off, &e) < 0)
+        return p->blk.size; /* not knowing is no failure: all of it gets zeros */
+    end = e.hole ? bytes_round_down(e.end, p->blk.granule) : bytes_round_up(e.end, p->blk.granule);
+    *hole = e.hole && end > off;
+    return end > off ? end : off + p->blk.granule;
+}
+
+/* Zeros where nothing may be given back. Holes read as zeros already, and stay: else a trim of free
+ * space would fill a sparse container with the very space that nobody uses. */
+static int zero_what_is_there(struct plain *p, uint64_t len, uint64_t off)
+{
+    int r = 0;
+
+    while (r == 0 && len > 0) {
+        bool hole;
+        uint64_t n = same_until(p, off, &hole) - off;
+
+        if (n > len)
+            n = len;
+        if (!hole)
+            r = blk_write_zeroes(p->blk.below, n, p->data_offset + off);
+        off += n;
+        len -= n;
+    }
+    return r;
+}
+
 static int plain_discard(struct blk *b, uint64_t len, uint64_t off)
 {
     struct plain *p = container_of(b, struct plain, blk);
 
-    if (!p->discard || !p->zero_pieces)
+    if (!p->zero_pieces)
         return plain_write_zeroes(b, len, off);
+    if (!p->discard)
+        return zero_what_is_there(p, len, off);
     return blk_discard(b->below, len, p->data_offset + off);
 }
 
