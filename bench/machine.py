@@ -28,9 +28,12 @@ class Failed(Exception):
 
 def run(*words, stdin=None, env=None, timeout=120):
     """A command that has to succeed; its output."""
-    done = subprocess.run([str(w) for w in words], input=stdin, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, timeout=timeout,
-                          env={**os.environ, **(env or {})})
+    try:
+        done = subprocess.run([str(w) for w in words], input=stdin, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=timeout,
+                              env={**os.environ, **(env or {})})
+    except subprocess.TimeoutExpired as error:
+        raise Failed(f"{Path(str(words[0])).name} did not end in {timeout} s") from error
     if done.returncode != 0:
         said = done.stderr.strip().splitlines()
         raise Failed(f"{Path(str(words[0])).name} ended with {done.returncode}: "
@@ -55,8 +58,9 @@ def programs():
     return Path(hushvol or built[0]), Path(io or built[1])
 
 
-def retry(what, seconds=10.0):
-    """Until what() succeeds: an unmount can be early for a moment."""
+def retry(what, seconds=30.0):
+    """Until what() succeeds: an unmount can be early for a moment, and one that waits because a
+    mount namespace of somebody else has a copy of the mount ends when it is asked for again."""
     end = time.monotonic() + seconds
     while True:
         try:
@@ -143,7 +147,7 @@ class Machine:
             yield Mounted(folder, record)
             self.pids.discard(record["pid"])
         finally:
-            retry(lambda: run(program, "umount", folder))
+            retry(lambda: run(program, "umount", folder, timeout=15))
             folder.rmdir()
 
     @contextlib.contextmanager
