@@ -8,12 +8,14 @@ twentieth of the cores is thrown away and repeated, as long as the patience of t
 import os
 import statistics
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from machine import CPUS, MIB, run
 
 BUSY = 0.05  # share of all cores
+LOOK = 0.1  # seconds
 TICK = os.sysconf("SC_CLK_TCK")
 KERNEL_THREAD = 0x00200000  # in the flags of /proc/PID/stat
 
@@ -26,10 +28,10 @@ class Scale:
     size: int  # bytes of a volume
     patience: float  # seconds that a row may wait for a quiet machine
     sectors: tuple = (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
-    fresh_cipher: bool = True  # time the bare cipher in every round
+    fresh_cipher: bool = True  # time the bare cipher for every row
 
 
-FULL = Scale(pairs=7, seconds=0.6, size=512 * MIB, patience=30)
+FULL = Scale(pairs=9, seconds=0.3, size=512 * MIB, patience=40)
 QUICK = Scale(pairs=5, seconds=0.2, size=256 * MIB, patience=1, sectors=(512, 4096, 65536),
               fresh_cipher=False)
 SMOKE = Scale(pairs=1, seconds=0.02, size=16 * MIB, patience=0, sectors=(4096,),
@@ -114,12 +116,26 @@ def rate(bytes_per_s):
 
 
 def cpu_of(pid):
-    """Seconds of a process and of the children it has reaped; 0 for threads of the kernel."""
+    """Parent, and seconds of a process with the children that it has reaped; None for threads of
+    the kernel and for what is gone."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except OSError:
-        return 0.0
-    return 0.0 if int(fields[6]) & KERNEL_THREAD else sum(map(int, fields[11:15])) / TICK
+        return None
+    if int(fields[6]) & KERNEL_THREAD:
+        return None
+    return int(fields[1]), sum(map(int, fields[11:15])) / TICK
+
+
+def cpu_between(before, after):
+    """What all processes took from one look to the next. The time of one that ended in between
+    moved to its parent, where only what is new counts."""
+    moved = Counter()
+    for pid, (parent, seconds) in before.items():
+        if pid not in after:
+            moved[parent] += seconds
+    return sum(max(0.0, seconds - before.get(pid, (0, 0.0))[1] - moved[pid])
+               for pid, (_, seconds) in after.items())
 
 
 class Meter:
@@ -131,9 +147,10 @@ class Meter:
         self.ciphers = {}  # speeds that were measured once
 
     def others(self):
-        ours = self.machine.pids | {os.getpid(), 1}
-        return sum(cpu_of(pid) for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
-                   if pid not in ours)
+        ours = self.machine.pids | {os.getpid()}
+        looks = {pid: cpu_of(pid) for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+                 if pid not in ours}
+        return {pid: look for pid, look in looks.items() if look}
 
     def stream(self, path, **words):
         words.setdefault("seconds", self.scale.seconds)
@@ -141,35 +158,39 @@ class Meter:
         return Result(int(out[0]), *map(float, out[1:]))
 
     def cipher(self, sector, env=None):
-        """Bytes a second of one core with nothing but the cipher."""
+        """Bytes a second of one core with nothing but the cipher: the most that was seen so far,
+        for it is the core's own figure, and a full run looks again for each row."""
         key = (sector, bool(env))
         if self.scale.fresh_cipher or key not in self.ciphers:
             out = run("openssl", "speed", "-mr", "-seconds", "1", "-bytes", sector, "-evp",
                       "aes-256-xts", env=env)
             line = next(l for l in out.splitlines() if l.startswith("+F:"))
-            self.ciphers[key] = float(line.split(":")[3])
+            self.ciphers[key] = max(self.ciphers.get(key, 0), float(line.split(":")[3]))
         return self.ciphers[key]
 
-    def quietly(self, what, patience):
-        """What what() returns, how busy others were, and what is left of the patience."""
+    def busy_while(self, what):
+        began, before = time.monotonic(), self.others()
+        result = what()
+        took = max(time.monotonic() - began, 0.01)
+        return result, min(1.0, cpu_between(before, self.others()) / took / CPUS)
+
+    def quietly(self, what, give_up):
+        """What what() returns, and how busy others were. Begins in a quiet moment, and is repeated
+        when it did not stay quiet, until it is time to give up."""
         while True:
-            began, before = time.monotonic(), self.others()
-            result = what()
-            took = max(time.monotonic() - began, 0.01)
-            busy = (self.others() - before) / took / CPUS
-            if busy <= BUSY or patience <= 0:
-                return result, busy, patience
-            pause = min(1.0, patience)
-            time.sleep(pause)
-            patience -= pause + took
+            while time.monotonic() < give_up and self.busy_while(lambda: time.sleep(LOOK))[1] > BUSY:
+                pass
+            result, busy = self.busy_while(what)
+            if busy <= BUSY or time.monotonic() > give_up:
+                return result, busy
 
     def rounds(self, variants, pairs=None):
         """Each of the variants once a round; a list of what they returned, and how busy it was."""
-        patience, worst, found = self.scale.patience, 0.0, []
+        give_up, worst, found = time.monotonic() + self.scale.patience, 0.0, []
         for _ in range(pairs or self.scale.pairs):
             this = {}
             for name, what in variants.items():
-                this[name], busy, patience = self.quietly(what, patience)
+                this[name], busy = self.quietly(what, give_up)
                 worst = max(worst, busy)
             found.append(this)
         return found, worst

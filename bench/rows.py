@@ -23,12 +23,12 @@ def workload(meter, volume, name, device=None):
 
 
 def against_limit(meter, name, target, ours, null):
-    """ours as a share of L, which every round measures anew."""
-    found, busy = meter.rounds({"ours": ours, "null": null,
-                                "A": lambda: meter.cipher(SECTOR)})
-    mid = {k: statistics.median(getattr(r[k], "rate", r[k]) for r in found) for k in found[0]}
+    """ours as a share of L; the null path runs in every round."""
+    cipher = meter.cipher(SECTOR)
+    found, busy = meter.rounds({"ours": ours, "null": null})
+    mid = {k: statistics.median(r[k].rate for r in found) for k in found[0]} | {"A": cipher}
     return row_of(f"{name} / L", target,
-                  [r["ours"].rate / limit(r["null"].rate, r["A"]) for r in found],
+                  [r["ours"].rate / limit(r["null"].rate, cipher) for r in found],
                   f"{rate(mid['ours'])}; null {rate(mid['null'])}, A {rate(mid['A'])} x {CPUS}, "
                   f"L {rate(limit(mid['null'], mid['A']))}", busy, values=mid)
 
