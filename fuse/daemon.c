@@ -89,7 +89,8 @@ static int choose_mountpoint(struct daemon *d)
     if (wanted == NULL)
         return make_default_mountpoint(d);
     if (realpath(wanted, d->result.mountpoint) == NULL)
-        return report_errno(d->rep, errno, "mount point %s", wanted);
+        return report_error(d->rep, errno, "mount point %s: %s%s", wanted, strerror(errno),
+                            errno == ENOENT ? " (make it first, or leave it out)" : "");
     if (serve_mounts_at(&there, d->result.mountpoint) == 0 && there.ours)
         return report_error(d->rep, EBUSY,
                             "a volume is mounted at %s already (\"hushvol umount\" ends that)",

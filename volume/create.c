@@ -22,8 +22,8 @@ static int check_cipher(const struct key_create *header, struct report *rep)
         return report_error(rep, EOPNOTSUPP, "this version has no cipher \"%s\"", header->cipher);
     if (header->sector_size < 512 || !bytes_is_power_of_two(header->sector_size) ||
         header->sector_size > c->sector_max)
-        return report_error(rep, EINVAL, "sectors of %u bytes are not possible (512, 1024, ... %u)",
-                            header->sector_size, c->sector_max);
+        return report_error(rep, EINVAL, "sectors of %u bytes are not possible (512, 1024, ...)",
+                            header->sector_size);
     return 0;
 }
 
