@@ -29,6 +29,7 @@
 #define BUSY_TRIES 20   /* the kernel closes files a moment after their owners do */
 #define OPEN_TRIES 1200 /* a minute for fuse2fs to write what it holds */
 #define CLOSE_MS 2000   /* for closing; what takes longer is looked into */
+#define OTHERS_MS 60000 /* for a user's daemon: root does not wait for ever on a user's word */
 #define END_MS 5000     /* for a process that has nothing left to do */
 #define FUSE2FS "fuse2fs"
 
@@ -199,16 +200,18 @@ static int check_lost(const struct serve_found *f, struct report *rep)
  * large container on a slow disk may also just have much to write. */
 static int wait_given_back(const struct serve_found *f, struct report *rep)
 {
-    bool said = false;
+    unsigned waited_ms = 0;
     int r;
 
-    while ((r = serve_registry_wait(f, CLOSE_MS)) == -ETIMEDOUT) {
+    for (; (r = serve_registry_wait(f, CLOSE_MS)) == -ETIMEDOUT; waited_ms += CLOSE_MS) {
         r = cmd_holders_elsewhere(f->record.container, f->record.pid, rep);
         if (r < 0)
             return r;
-        if (!said)
+        if (waited_ms == 0)
             report_info(rep, "waiting for process %d to close the container", (int)f->record.pid);
-        said = true;
+        if (!is_own(f) && waited_ms >= OTHERS_MS)
+            return report_error(rep, ETIMEDOUT, "it is unmounted, but process %d has not closed it",
+                                (int)f->record.pid);
     }
     return r;
 }
