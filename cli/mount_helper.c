@@ -40,11 +40,13 @@ struct request {
     bool sloppy, fake;
 };
 
-/* Sloppy: what is not known is somebody else's word. Each is tried alone, since a list ends at its
- * first error. */
-static int apply_sloppily(struct conf_mount *conf, const char *list)
+/* Sloppy: what is not known is somebody else's word and left out. What is known must still be
+ * right: with "ro=1" left out, the mount would be writable. */
+static int apply_sloppily(struct conf_mount *conf, const char *list, struct report *rep)
 {
-    while (*list != '\0') {
+    int r = 0;
+
+    while (r == 0 && *list != '\0') {
         char word[4096];
         size_t n = 0;
 
@@ -54,11 +56,12 @@ static int apply_sloppily(struct conf_mount *conf, const char *list)
             word[n++] = *list++;
         }
         word[n] = '\0';
-        conf_options_apply(conf, word, NULL);
+        if (conf_options_knows(word))
+            r = conf_options_apply(conf, word, rep);
         list += strcspn(list, ",");
         list += *list == ',';
     }
-    return 0;
+    return r;
 }
 
 /* A path like /proc/PID/ns/mnt, or a PID. */
@@ -117,7 +120,7 @@ static int mount_it(struct request *q, struct report *rep)
     int r = 0;
 
     if (q->list != NULL)
-        r = q->sloppy ? apply_sloppily(&q->words.conf, q->list)
+        r = q->sloppy ? apply_sloppily(&q->words.conf, q->list, rep)
                       : conf_options_apply(&q->words.conf, q->list, rep);
     if (r == 0 && q->ns != NULL)
         r = enter_namespace(q->ns, rep);

@@ -6,6 +6,7 @@
  * choice is a contradiction, while a later list (the command line after a file) may decide
  * differently. */
 
+#include "base/auto.h"
 #include "base/size.h"
 #include "fuse/record.h"
 
@@ -292,6 +293,13 @@ static const struct word *find_word(const char *name)
         if (strcmp(name, words[i].help.name) == 0)
             return &words[i];
     return NULL;
+}
+
+bool conf_options_knows(const char *word)
+{
+    AUTO_FREE char *name = strndup(word, strcspn(word, "="));
+
+    return name != NULL && (is_ignored(name) || find_word(name) != NULL);
 }
 
 static int unknown_word(const char *name, struct report *rep)

@@ -22,6 +22,8 @@ void conf_mount_done(struct conf_mount *m);
  * _netdev user nouser users owner group x-*, rw, and the flags nosuid nodev noexec that change
  * nothing here). -EINVAL: which word, and what is allowed; words before it have been applied. */
 int conf_options_apply(struct conf_mount *m, const char *words, struct report *rep);
+/* Is "word" or "word=value" one that conf_options_apply knows, whatever its value? */
+bool conf_options_knows(const char *word);
 
 /* The words in the table's order, for --help: name, the value's form or NULL, one line of help.
  * NULL after the last. */

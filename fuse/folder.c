@@ -26,7 +26,7 @@ int serve_folder_open(const char *path, uid_t owner)
         return errno == ELOOP || errno == ENOTDIR ? -EPERM : -errno;
     if (fstat(fd, &st) < 0)
         return -errno;
-    if (st.st_uid != owner || (st.st_mode & 07777) != 0700)
+    if (st.st_uid != owner || (st.st_mode & 05777) != 0700) /* setgid comes down from above */
         return -EPERM;
     return TAKE_FD(fd);
 }

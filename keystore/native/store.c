@@ -182,8 +182,11 @@ int native_store_repair(struct key_store *ks, struct report *rep)
     if (c->state == 0 && memcmp(c->block, good->block, NATIVE_BLOCK) == 0)
         return 0;
     r = store_write(ks, other, good->block, rep);
-    if (r < 0)
+    if (r < 0) {
+        report_warn(rep, "header copy %u is damaged and cannot be mended (-o ro leaves it alone)",
+                    other);
         return r;
+    }
     report_warn(rep, "header copy %u was %s and is now mended", other,
                 c->state == 0 ? "out of date" : "damaged");
     *c = *good;

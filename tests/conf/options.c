@@ -218,6 +218,18 @@ static void wrong_words_are_refused_and_named(void **state)
     }
 }
 
+static void a_word_is_known_whatever_its_value(void **state)
+{
+    (void)state;
+    assert_true(conf_options_knows("ro"));
+    assert_true(conf_options_knows("ro=1"));
+    assert_true(conf_options_knows("threads=many"));
+    assert_true(conf_options_knows("x-systemd.automount"));
+    assert_true(conf_options_knows("defaults"));
+    assert_false(conf_options_knows("compress=zstd"));
+    assert_false(conf_options_knows(""));
+}
+
 static void the_help_has_every_word(void **state)
 {
     unsigned n = 0;
@@ -240,6 +252,7 @@ int main(void)
         cmocka_unit_test(later_words_win_and_later_lists_may_change_their_mind),
         cmocka_unit_test(words_of_mount_and_fstab_are_ignored),
         cmocka_unit_test(wrong_words_are_refused_and_named),
+        cmocka_unit_test(a_word_is_known_whatever_its_value),
         cmocka_unit_test(the_help_has_every_word),
     };
 
