@@ -85,3 +85,14 @@ int chunk_keys_get(struct chunk_keys *k, uint64_t chunk, unsigned char *key)
     memcpy(key, cached, k->key_len);
     return 0;
 }
+
+int chunk_keys_warm(struct chunk_keys *k, uint64_t n)
+{
+    unsigned char key[CHUNK_KEY_MAX];
+    int r = 0;
+
+    for (uint64_t chunk = 0; chunk < n && chunk < CACHED && r == 0; chunk++)
+        r = chunk_keys_get(k, chunk, key);
+    secret_wipe(key, sizeof(key));
+    return r;
+}

@@ -16,3 +16,6 @@ void chunk_keys_close(struct chunk_keys *k);
 /* Put the key of a chunk at key (key_len bytes; the caller wipes them). -EIO when the library
  * fails. */
 int chunk_keys_get(struct chunk_keys *k, uint64_t chunk, unsigned char *key);
+/* Derive the keys of chunks 0 to n - 1 now, as many as are kept: later ones cost memory from the
+ * heap, which the data path should not wait for. */
+int chunk_keys_warm(struct chunk_keys *k, uint64_t n);

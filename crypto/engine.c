@@ -22,14 +22,15 @@
 #include <string.h>
 #include <time.h>
 
-#define LANE_CHUNKS 64 /* contexts a lane keeps in each direction: 256 GiB of random access */
+#define LANE_CHUNKS 64 /* contexts a lane has at most in each direction: 256 GiB of random access  \
+                        */
 #define NO_CHUNK UINT64_MAX
 
 enum direction { DECRYPT, ENCRYPT };
 
 struct context {
     uint64_t chunk;
-    EVP_CIPHER_CTX *ctx; /* NULL until first used */
+    EVP_CIPHER_CTX *ctx;
 };
 
 struct lane {
@@ -46,6 +47,7 @@ struct sector_engine {
     struct chunk_keys *keys;
     uint32_t sector_size;
     uint32_t chunk_shift;
+    unsigned n_contexts; /* in each direction of a lane */
     unsigned n_lanes;
     struct lane *lanes;
     unsigned char *scratch;
@@ -108,12 +110,8 @@ static int context_key(struct sector_engine *e, struct context *c, enum directio
 
     if (r == 0 && halves_equal(e->cipher, key))
         r = -EKEYREJECTED;
-    if (r == 0 && c->ctx == NULL)
-        c->ctx = EVP_CIPHER_CTX_new();
     c->chunk = NO_CHUNK;
-    if (r == 0 && (c->ctx == NULL ||
-                   EVP_CipherInit_ex2(c->ctx, e->evp, key, NULL, dir == ENCRYPT, NULL) != 1 ||
-                   EVP_CIPHER_CTX_set_padding(c->ctx, 0) != 1))
+    if (r == 0 && EVP_CipherInit_ex2(c->ctx, NULL, key, NULL, dir == ENCRYPT, NULL) != 1)
         r = -EIO;
     if (r == 0)
         c->chunk = chunk;
@@ -124,7 +122,7 @@ static int context_key(struct sector_engine *e, struct context *c, enum directio
 static int context_get(struct sector_engine *e, struct lane *lane, enum direction dir,
                        uint64_t chunk, EVP_CIPHER_CTX **ret)
 {
-    struct context *c = &lane->contexts[dir][chunk % LANE_CHUNKS];
+    struct context *c = &lane->contexts[dir][chunk % e->n_contexts];
     int r = c->chunk == chunk ? 0 : context_key(e, c, dir, chunk);
 
     *ret = c->ctx;
@@ -308,9 +306,33 @@ static int open_lanes(struct sector_engine *e)
     return 0;
 }
 
+static int open_context(struct sector_engine *e, struct context *c, enum direction dir)
+{
+    c->ctx = EVP_CIPHER_CTX_new();
+    if (c->ctx == NULL ||
+        EVP_CipherInit_ex2(c->ctx, e->evp, NULL, NULL, dir == ENCRYPT, NULL) != 1 ||
+        EVP_CIPHER_CTX_set_padding(c->ctx, 0) != 1)
+        return -ENOMEM;
+    return 0;
+}
+
+static int open_contexts(struct sector_engine *e)
+{
+    int r = 0;
+
+    for (unsigned i = 0; i < e->n_lanes; i++)
+        for (unsigned c = 0; c < e->n_contexts && r == 0; c++) {
+            r = open_context(e, &e->lanes[i].contexts[DECRYPT][c], DECRYPT);
+            if (r == 0)
+                r = open_context(e, &e->lanes[i].contexts[ENCRYPT][c], ENCRYPT);
+        }
+    return r;
+}
+
 static int open_cipher(struct sector_engine *e, const struct sector_engine_spec *spec,
                        struct report *rep)
 {
+    uint64_t n_chunks;
     int r;
 
     if (e->cipher->evp == NULL)
@@ -320,8 +342,14 @@ static int open_cipher(struct sector_engine *e, const struct sector_engine_spec 
         return report_error(rep, ENOSYS, "this machine's OpenSSL does not offer %s",
                             e->cipher->evp);
     e->chunk_shift = spec->keys->shift;
+    n_chunks = (spec->size >> e->chunk_shift) + 1;
+    e->n_contexts = n_chunks < LANE_CHUNKS ? (unsigned)n_chunks : LANE_CHUNKS;
     r = chunk_keys_open(&e->keys, spec->keys, e->cipher->key_len);
-    return r < 0 ? report_errno(rep, -r, "cannot keep keys") : 0;
+    if (r == 0)
+        r = chunk_keys_warm(e->keys, n_chunks);
+    if (r == 0)
+        r = open_contexts(e);
+    return r < 0 ? report_errno(rep, -r, "cannot prepare the cipher") : 0;
 }
 
 int sector_engine_open(struct sector_engine **ret, const struct sector_engine_spec *spec,

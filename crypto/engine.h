@@ -14,6 +14,7 @@ struct sector_engine;
 struct sector_engine_spec {
     const struct cipher *cipher;
     uint32_t sector_size;
+    uint64_t size;                 /* bytes of plaintext: how many chunks there are */
     const struct chunk_rule *keys; /* not looked at for a cipher without a key */
     unsigned n_lanes;              /* threads that may cipher at once; more wait */
 };

@@ -275,6 +275,7 @@ int sector_plain_open(struct blk **ret, struct blk *below, const struct sector_s
 {
     struct sector_engine_spec engine = {.cipher = spec->cipher,
                                         .sector_size = spec->sector_size,
+                                        .size = spec->size,
                                         .keys = &spec->keys,
                                         .n_lanes = spec->n_lanes};
     struct plain *p = calloc(1, sizeof(*p));

@@ -26,6 +26,9 @@
 #define DEFAULT_CALLERS 16
 /* Past the page cache a piece waits for the device, and a device wants several requests at once. */
 #define DIRECT_THREADS 4 /* in the pool, for each that may cipher */
+/* More threads than cores gain nothing from ciphering at once, but one that is stopped in the
+ * middle of it must not stop another. */
+#define LANES 2 /* for each core */
 
 static int describe(struct sector_spec *ret, const struct key_volume *key,
                     const struct vol_stack *s, const struct vol_spec *spec, struct report *rep)
@@ -45,7 +48,7 @@ static int describe(struct sector_spec *ret, const struct key_volume *key,
                  .tail_len = key->info_tail_len},
         .pool = s->pool,
         .n_callers = callers + s->pool_threads,
-        .n_lanes = spec->threads > 0 ? spec->threads : callers + s->pool_threads,
+        .n_lanes = spec->threads > 0 ? spec->threads : LANES * s->threads,
     };
     if (ret->cipher == NULL)
         return report_error(rep, EOPNOTSUPP, "this version has no cipher %s", key->cipher);
