@@ -58,9 +58,8 @@ def programs():
     return Path(hushvol or built[0]), Path(io or built[1])
 
 
-def retry(what, seconds=30.0):
-    """Until what() succeeds: an unmount can be early for a moment, and one that waits because a
-    mount namespace of somebody else has a copy of the mount ends when it is asked for again."""
+def retry(what, seconds=5.0):
+    """Until what() succeeds: an unmount can be early for a moment."""
     end = time.monotonic() + seconds
     while True:
         try:
@@ -78,6 +77,14 @@ def end(process, seconds=5.0):
             stop()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(seconds)
+
+
+def unmount(program, folder):
+    """By force when nothing else helps: a mount namespace of somebody else may have a copy."""
+    try:
+        retry(lambda: run(program, "umount", folder))
+    except Failed:
+        run(program, "umount", "--force", folder)
 
 
 class Mounted:
@@ -147,7 +154,7 @@ class Machine:
             yield Mounted(folder, record)
             self.pids.discard(record["pid"])
         finally:
-            retry(lambda: run(program, "umount", folder, timeout=15))
+            unmount(program, folder)
             folder.rmdir()
 
     @contextlib.contextmanager
