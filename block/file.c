@@ -185,6 +185,14 @@ int file_check_kind(const struct stat *st, const char *path, struct report *rep)
                                                 : "socket");
 }
 
+/* A device that is set read-only can be opened for writing all the same; only its writes fail. */
+static bool file_device_read_only(int fd)
+{
+    int read_only = 0;
+
+    return ioctl(fd, BLKROGET, &read_only) == 0 && read_only != 0;
+}
+
 /* stat comes first because to open some things is to do something (a tape rewinds, a watchdog
  * starts); O_NONBLOCK because what is there may be another thing, a FIFO, by the time of the open.
  */
@@ -208,6 +216,8 @@ static int file_open_fd(const struct blk_file_spec *spec, struct report *rep)
     if (fd < 0 || fstat(fd, &st) < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0)
         return report_errno(rep, errno, "cannot open %s", spec->path);
     r = file_check_kind(&st, spec->path, rep);
+    if (r == 0 && S_ISBLK(st.st_mode) && !spec->read_only && file_device_read_only(fd))
+        return report_errno(rep, EROFS, "cannot write to %s", spec->path);
     return r < 0 ? r : TAKE_FD(fd);
 }
 

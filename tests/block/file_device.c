@@ -115,6 +115,25 @@ static void a_device_that_holds_something_is_left_alone(void **state)
     }
 }
 
+static void a_device_set_read_only_is_not_opened_for_writing(void **state)
+{
+    char out[64];
+    struct blk *b = NULL;
+    int r, read_only;
+
+    (void)state;
+    need_loop();
+    test_run(out, sizeof(out), "blockdev --setro %s", loop);
+    r = test_open(&b, loop, false, BLK_DIRECT_OFF);
+    blk_close(TAKE(b));
+    read_only = test_open(&b, loop, true, BLK_DIRECT_OFF);
+    blk_close(b);
+    test_run(out, sizeof(out), "blockdev --setrw %s",
+             loop); /* else it stays so for the next file */
+    assert_int_equal(r, -EROFS);
+    assert_int_equal(read_only, 0);
+}
+
 #define FILE_TEST(f) cmocka_unit_test_setup_teardown(f, loop_setup, loop_teardown)
 
 int main(void)
@@ -124,6 +143,7 @@ int main(void)
         FILE_TEST(a_device_is_read_and_written_directly),
         FILE_TEST(a_device_through_the_page_cache_takes_any_bytes),
         FILE_TEST(a_device_that_holds_something_is_left_alone),
+        FILE_TEST(a_device_set_read_only_is_not_opened_for_writing),
     };
 
     return cmocka_run_group_tests(tests, test_files_make, test_files_remove);
