@@ -185,7 +185,8 @@ static void look_at_loop(const char *device, const char *backing, void *arg)
     struct loop_user u = {.device = device};
 
     if (!is_below(backing, s->point) ||
-        (s->except.device != NULL && strcmp(device, s->except.device) == 0))
+        (s->except.device != NULL && strcmp(device, s->except.device) == 0) ||
+        (s->mount.ours && !cmd_loop_on_mount(device, &s->mount)))
         return;
     serve_mounts_each(look_for_mount, &u);
     name(s, "loop device", device, u.text);

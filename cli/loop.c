@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/sysmacros.h>
 
 #define RACES 32      /* somebody else may take the device that the kernel named to us */
 #define GONE_TRIES 20 /* looks whether the kernel has let go */
@@ -156,8 +157,19 @@ void cmd_loop_each(void (*fn)(const char *device, const char *backing, void *arg
         closedir(block);
 }
 
+bool cmd_loop_on_mount(const char *device, const struct serve_mount_id *mount)
+{
+    AUTO_FD int loop = open(device, O_RDONLY | O_CLOEXEC);
+    struct loop_info64 info;
+
+    if (loop < 0 || ioctl(loop, LOOP_GET_STATUS64, &info) < 0)
+        return true;
+    return info.lo_device == makedev(mount->major, mount->minor);
+}
+
 struct others {
     const char *image, *except;
+    struct serve_mount_id mount;
     struct report *rep;
 };
 
@@ -167,15 +179,18 @@ static void detach_other(const char *device, const char *backing, void *arg)
 
     if (strcmp(backing, o->image) != 0 || (o->except != NULL && strcmp(device, o->except) == 0))
         return;
-    if (!serve_mounts_has(NULL, device) && cmd_loop_detach(device, o->image, NULL) == 0)
+    if (!serve_mounts_has(NULL, device) && cmd_loop_on_mount(device, &o->mount) &&
+        cmd_loop_detach(device, o->image, NULL) == 0)
         report_info(o->rep, "detached %s", device);
 }
 
-void cmd_loop_detach_unused(const char *image, const char *except, struct report *rep)
+void cmd_loop_detach_unused(const char *mountpoint, const char *image, const char *except,
+                            struct report *rep)
 {
     struct others o = {.image = image, .except = except, .rep = rep};
 
-    cmd_loop_each(detach_other, &o);
+    if (serve_mounts_at(&o.mount, mountpoint) == 0)
+        cmd_loop_each(detach_other, &o);
 }
 
 /* Once the image is unmounted the kernel shows its path from there, as "/image"; and it cannot tell

@@ -4,6 +4,7 @@
 /* Loop devices: the kernel's way to make a block device of DIR/image. Needs root. */
 
 #include "base/report.h"
+#include "fuse/mounts.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,8 +27,12 @@ int cmd_loop_attach(char device[CMD_LOOP_NAME], const struct cmd_loop_spec *spec
 /* Take it down if its file is still image (or a path that the kernel no longer shows whole, since
  * the image was unmounted). 0 also when it was gone; -EBUSY in use, without words. */
 int cmd_loop_detach(const char *device, const char *image, struct report *rep);
-/* Take down what else is set up on image and used by nobody. */
-void cmd_loop_detach_unused(const char *image, const char *except, struct report *rep);
+/* Take down what else is set up on image, in the mount at mountpoint, and used by nobody. */
+void cmd_loop_detach_unused(const char *mountpoint, const char *image, const char *except,
+                            struct report *rep);
+/* Is the file below device one of this mount's? Its path does not tell: in another mount namespace
+ * the same path leads elsewhere. true where the kernel does not say. */
+bool cmd_loop_on_mount(const char *device, const struct serve_mount_id *mount);
 /* Take down those whose image is no longer served by anybody: nothing can be read from them. */
 void cmd_loop_detach_dead(struct report *rep);
 

@@ -126,7 +126,7 @@ static int detach_loops(const struct serve_found *f, bool force, struct report *
     if (f->record.device != NULL && is_own(f))
         r = cmd_loop_detach(f->record.device, image, rep);
     if (is_own(f) || is_image_mounted(f)) /* else its path is only a user's word */
-        cmd_loop_detach_unused(image, f->record.device, rep);
+        cmd_loop_detach_unused(f->record.mountpoint, image, f->record.device, rep);
     if (r != -EBUSY || force)
         return force ? 0 : r;
     r = cmd_holders_elsewhere(f->record.device, f->record.pid, rep);

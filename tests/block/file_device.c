@@ -128,8 +128,7 @@ static void a_device_set_read_only_is_not_opened_for_writing(void **state)
     blk_close(TAKE(b));
     read_only = test_open(&b, loop, true, BLK_DIRECT_OFF);
     blk_close(b);
-    test_run(out, sizeof(out), "blockdev --setrw %s",
-             loop); /* else it stays so for the next file */
+    test_run(out, sizeof(out), "blockdev --setrw %s", loop); /* or it would stay so */
     assert_int_equal(r, -EROFS);
     assert_int_equal(read_only, 0);
 }
