@@ -151,6 +151,10 @@ int cmd_fs_mount(const char *device, const char *folder, bool read_only, bool qu
 
     if (r > 0 && quiet)
         return -EIO;
+    if (r > 0 && read_only)
+        return report_error(rep, EIO,
+                            "the file system cannot be mounted (one that was not unmounted must "
+                            "write its journal first: attach it once without ro)");
     return r > 0 ? report_error(rep, EIO, "the file system cannot be mounted") : r;
 }
 
