@@ -21,6 +21,13 @@ static void model_check(const struct model *m, const char *what, bool fine)
                  (unsigned long long)m->off);
 }
 
+static void model_done(const struct model *m, const char *what, int r)
+{
+    if (r < 0)
+        fail_msg("operation %u: %s of %llu bytes at %llu: %s", m->n, what,
+                 (unsigned long long)m->len, (unsigned long long)m->off, strerror(-r));
+}
+
 /* A hole must be zeros, whatever is said about its end must make progress. */
 static void model_extent(struct model *m)
 {
@@ -28,7 +35,7 @@ static void model_extent(struct model *m)
 
     if (m->off == m->b->size)
         return;
-    model_check(m, "extent", blk_extent(m->b, m->off, &e) == 0);
+    model_done(m, "extent", blk_extent(m->b, m->off, &e));
     model_check(m, "the end of an extent",
                 e.end > m->off && e.end <= m->b->size && e.end % m->b->granule == 0);
     model_check(m, "a hole that is none",
@@ -43,27 +50,27 @@ static void model_step(struct model *m, uint64_t *state)
     case 0:
     case 1:
     case 2:
-        model_check(m, "read", blk_read(m->b, m->buf, m->len, m->off) == 0);
+        model_done(m, "read", blk_read(m->b, m->buf, m->len, m->off));
         model_check(m, "wrong bytes in a read", memcmp(m->buf, at, m->len) == 0);
         break;
     case 3:
     case 4:
         test_random_bytes(state, m->buf, m->len);
         memcpy(at, m->buf, m->len);
-        model_check(m, "write", blk_write(m->b, m->buf, m->len, m->off) == 0);
+        model_done(m, "write", blk_write(m->b, m->buf, m->len, m->off));
         break;
     case 5:
         memset(at, 0, m->len);
-        model_check(m, "discard", blk_discard(m->b, m->len, m->off) == 0);
+        model_done(m, "discard", blk_discard(m->b, m->len, m->off));
         break;
     case 6:
         memset(at, 0, m->len);
-        model_check(m, "write_zeroes", blk_write_zeroes(m->b, m->len, m->off) == 0);
+        model_done(m, "write_zeroes", blk_write_zeroes(m->b, m->len, m->off));
         break;
     default:
         model_extent(m);
         if (m->n % 16 == 0)
-            model_check(m, "flush", blk_flush(m->b) == 0);
+            model_done(m, "flush", blk_flush(m->b));
     }
 }
 
