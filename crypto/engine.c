@@ -22,8 +22,8 @@
 #include <string.h>
 #include <time.h>
 
-#define LANE_CHUNKS 64 /* contexts a lane has at most in each direction: 256 GiB of random access  \
-                        */
+/* Contexts a lane has at most in each direction: 256 GiB of random access. */
+#define LANE_CHUNKS 64
 #define NO_CHUNK UINT64_MAX
 
 enum direction { DECRYPT, ENCRYPT };
@@ -309,9 +309,10 @@ static int open_lanes(struct sector_engine *e)
 static int open_context(struct sector_engine *e, struct context *c, enum direction dir)
 {
     c->ctx = EVP_CIPHER_CTX_new();
-    if (c->ctx == NULL ||
-        EVP_CipherInit_ex2(c->ctx, e->evp, NULL, NULL, dir == ENCRYPT, NULL) != 1 ||
-        EVP_CIPHER_CTX_set_padding(c->ctx, 0) != 1)
+    if (c->ctx == NULL || EVP_CipherInit_ex2(c->ctx, e->evp, NULL, NULL, dir == ENCRYPT, NULL) != 1)
+        return -ENOMEM;
+    /* Not for XTS, which never pads: a context told so tells its cipher with every IV. */
+    if (EVP_CIPHER_get_block_size(e->evp) > 1 && EVP_CIPHER_CTX_set_padding(c->ctx, 0) != 1)
         return -ENOMEM;
     return 0;
 }
