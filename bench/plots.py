@@ -14,7 +14,7 @@ set output "{out}"
 set border 3 lc "#888888"
 set tics nomirror textcolor "#333333"
 set grid ytics lc "#dddddd" lt 1
-set key top left
+set key outside bottom center horizontal
 set ylabel "GB/s"
 set yrange [0:*]
 set title "{title}"
@@ -111,7 +111,7 @@ def against_peers(_meter, folder, rows):
     return gnuplot(folder / "peers.svg",
                    f"One synchronous stream of 1 MiB direct requests, {CPUS} cores",
                    "set style data histograms\nset style fill solid 0.9 noborder\n"
-                   "set boxwidth 0.9\nset key top right\n" + block("data", lines)
+                   "set boxwidth 0.9\n" + block("data", lines)
                    + f"plot {bars}\n")
 
 
