@@ -3,11 +3,12 @@
 /* One measured stream of requests to a file or device: what bench/run times.
  *
  *     io FILE op=read|write|rewrite [pattern=seq|rand] [block=BYTES] [size=BYTES] [start=BYTES]
- *             [stride=BYTES] [depth=N] [seconds=S] [direct=0|1] [seed=N]
+ *             [stride=BYTES] [depth=N] [seconds=S] [warm=S] [direct=0|1] [seed=N]
  *
  * Requests of block bytes lie stride bytes apart in the size bytes from start on. It ends after
- * seconds or, with 0, after one pass. A rewrite is a read and a write of the same place. Prints
- * "BYTES SECONDS MEAN_US P50_US P99_US", the latencies of single requests.
+ * seconds or, with 0, after one pass; the first warm seconds do not count. A rewrite is a read and
+ * a write of the same place. Prints "BYTES SECONDS MEAN_US P50_US P99_US", the latencies of single
+ * requests.
  *
  * With depth 1 each request is a plain pread() or pwrite(), as dd and most programs have it. More
  * in flight (reads or writes) are the kernel's asynchronous I/O from this one thread, because
@@ -35,7 +36,7 @@ struct stream {
     bool reads, writes, random, direct;
     uint64_t block, size, start, stride;
     unsigned depth;
-    double seconds;
+    double seconds, warm;
     uint64_t n_blocks, next, random_state;
     double began; /* of the stream */
     uint64_t bytes, n;
@@ -57,11 +58,23 @@ static void fail(const char *what, const char *which, int err)
     exit(1);
 }
 
+/* From here on it counts. */
+static void begin(struct stream *s, double at)
+{
+    s->began = at;
+    s->warm = 0;
+    s->bytes = s->n = 0;
+    s->latencies = 0;
+}
+
 static bool next_offset(struct stream *s, uint64_t *off)
 {
     uint64_t n = s->next++;
+    double at = now();
 
-    if (s->seconds > 0 ? now() - s->began > s->seconds : n >= s->n_blocks)
+    if (s->warm > 0 && at - s->began > s->warm)
+        begin(s, at);
+    if (s->seconds > 0 ? at - s->began > s->seconds + s->warm : n >= s->n_blocks)
         return false;
     if (s->random) {
         s->random_state = s->random_state * UINT64_C(6364136223846793005) + 1442695040888963407u;
@@ -218,6 +231,8 @@ static bool set(struct stream *s, const char *word)
         s->depth = (unsigned)strtoul(value, NULL, 10);
     else if (strncmp(word, "seconds=", 8) == 0)
         s->seconds = strtod(value, NULL);
+    else if (strncmp(word, "warm=", 5) == 0)
+        s->warm = strtod(value, NULL);
     else if (strncmp(word, "direct=", 7) == 0)
         s->direct = strcmp(value, "0") != 0;
     else

@@ -16,6 +16,7 @@ from machine import CPUS, MIB, run
 
 BUSY = 0.05  # share of all cores
 LOOK = 0.1  # seconds
+WARM = 0.05  # seconds until threads are awake and read-ahead has found its stream
 TICK = os.sysconf("SC_CLK_TCK")
 KERNEL_THREAD = 0x00200000  # in the flags of /proc/PID/stat
 
@@ -32,7 +33,7 @@ class Scale:
 
 
 FULL = Scale(pairs=9, seconds=0.3, size=512 * MIB, patience=40)
-QUICK = Scale(pairs=5, seconds=0.2, size=256 * MIB, patience=1, sectors=(512, 4096, 65536),
+QUICK = Scale(pairs=5, seconds=0.1, size=256 * MIB, patience=1, sectors=(512, 4096, 65536),
               fresh_cipher=False)
 SMOKE = Scale(pairs=1, seconds=0.02, size=16 * MIB, patience=0, sectors=(4096,),
               fresh_cipher=False)
@@ -154,6 +155,7 @@ class Meter:
 
     def stream(self, path, **words):
         words.setdefault("seconds", self.scale.seconds)
+        words.setdefault("warm", min(WARM, words["seconds"] / 3))
         out = run(self.machine.io, path, *(f"{k}={v}" for k, v in words.items())).split()
         return Result(int(out[0]), *map(float, out[1:]))
 
@@ -175,14 +177,13 @@ class Meter:
         return result, min(1.0, cpu_between(before, self.others()) / took / CPUS)
 
     def quietly(self, what, give_up):
-        """What what() returns, and how busy others were. Begins in a quiet moment, and is repeated
-        when it did not stay quiet, until it is time to give up."""
-        while True:
-            while time.monotonic() < give_up and self.busy_while(lambda: time.sleep(LOOK))[1] > BUSY:
-                pass
-            result, busy = self.busy_while(what)
-            if busy <= BUSY or time.monotonic() > give_up:
-                return result, busy
+        """What what() returns, and how busy others were. When they were, it is done again in the
+        next quiet moment, until it is time to give up."""
+        result, busy = self.busy_while(what)
+        while busy > BUSY and time.monotonic() < give_up:
+            if self.busy_while(lambda: time.sleep(LOOK))[1] <= BUSY:
+                result, busy = self.busy_while(what)
+        return result, busy
 
     def rounds(self, variants, pairs=None):
         """Each of the variants once a round; a list of what they returned, and how busy it was."""

@@ -155,12 +155,12 @@ def mount_rows(meter):
         yield
 
     with m.container(meter.scale.size) as c:
-        found, busy = meter.rounds({"mount": lambda: seconds(m.mounted(c)),
-                                    "key": lambda: seconds(key_test(c))})
+        found = [{"mount": seconds(m.mounted(c)), "key": seconds(key_test(c))}
+                 for _ in range(meter.scale.pairs)]
     samples = [1e3 * (r["mount"] - r["key"]) for r in found]
     yield row_of("mount beyond the key derivation", "<= 50 ms", samples,
                  f"mount {statistics.median(r['mount'] for r in found) * 1e3:.0f} ms, key test "
-                 f"{statistics.median(r['key'] for r in found) * 1e3:.0f} ms", busy, unit="ms")
+                 f"{statistics.median(r['key'] for r in found) * 1e3:.0f} ms", unit="ms")
 
 
 FILESYSTEMS = {
