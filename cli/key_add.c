@@ -136,7 +136,7 @@ static int key_add(int argc, char **argv)
     q.old_key.prompt = q.old_prompt;
     q.new_key.prompt = q.new_prompt;
     spec.path = q.container;
-    r = key_container_open(&c, &spec, &holder, &rep);
+    r = key_container_open(&c, &spec, NULL, &holder, &rep);
     if (r == -EBUSY)
         return cmd_busy(q.container, holder, &rep);
     if (r == 0)

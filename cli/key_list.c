@@ -122,7 +122,7 @@ static int key_list(int argc, char **argv)
     report_stderr_init(&rep, "key list", q.container);
     rep.silent_infos = !q.verbose;
     spec.path = q.container;
-    r = key_container_open(&c, &spec, NULL, &rep);
+    r = key_container_open(&c, &spec, NULL, NULL, &rep);
     if (r < 0)
         return r;
     if (c.format->slots == NULL)

@@ -98,7 +98,7 @@ static int key_test(int argc, char **argv)
     snprintf(q.prompt, sizeof(q.prompt), "Passphrase for %s", q.container);
     q.key.prompt = q.prompt;
     spec.path = q.container;
-    r = key_container_open(&c, &spec, NULL, &rep);
+    r = key_container_open(&c, &spec, NULL, NULL, &rep);
     if (r == 0)
         r = key_unlock_with(&c, &q.key, q.slot, &volume, &rep);
     if (r < 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-/* What a container format offers to the rest: recognise, open the header, unlock, list and add
- * slots. A format is a folder here and a row in the table of keystore/formats.c; what a format
- * cannot do is a NULL member, which answers -EOPNOTSUPP "not possible in this format".
+/* What a container format offers to the rest. A format is a folder here and a row in the table of
+ * keystore/formats.c; what a format cannot do is a NULL member, which the callers
+ * (keystore/unlock.h, keystore/change.h) answer with -EOPNOTSUPP "not possible in this format".
  *
  * Everything in a header is hostile until its MAC was checked with the key from a slot. */
 
@@ -30,7 +30,7 @@ struct key_volume {
     bool discard;         /* discards may punch the container */
     unsigned char uuid[16];
     char label[KEY_LABEL_MAX + 1]; /* terminated; print it through report_escape */
-    unsigned slot;                 /* the one that opened */
+    unsigned slot;                 /* the one that opened; of no meaning after import() */
 
     /* The cipher key for chunk c (plaintext offset >> chunk_shift) is
      * HKDF-Expand(prk, info_head || LE64(c) || info_tail, key length). */
@@ -63,12 +63,42 @@ struct key_create {
     struct kdf_request kdf;
 };
 
-/* One container's header, opened by a format, which alone knows what is in it; b is borrowed. */
+/* A finished change of the key slots. Who knows the volume key seals it; who owns the header (the
+ * process that has the container mounted) writes it, and needs no key for that. Not secret: it is
+ * what will be in the header for everybody to see. */
+enum key_patch_what {
+    KEY_PATCH_ADD = 1, /* slot is free and gets bytes */
+    KEY_PATCH_CHANGE,  /* slot is in use and gets bytes instead */
+    KEY_PATCH_REMOVE,  /* slot is in use and is destroyed; bytes are not looked at */
+    KEY_PATCH_ERASE,   /* every slot is destroyed, in damaged copies too */
+};
+#define KEY_PATCH_MAX 1024 /* bytes */
+struct key_patch {
+    enum key_patch_what what;
+    unsigned slot;
+    bool force; /* also when no usable slot is left then */
+    size_t len;
+    unsigned char bytes[KEY_PATCH_MAX];
+};
+
+/* Where a dump goes: a name is a word like "sector_size", the same in text and in JSON. */
+struct key_dump {
+    void (*text)(struct key_dump *d, const char *name,
+                 const char *value); /* raw: may need escapes */
+    void (*number)(struct key_dump *d, const char *name, uint64_t value);
+    void (*flag)(struct key_dump *d, const char *name, bool value);
+    void (*bytes)(struct key_dump *d, const char *name, const unsigned char *bytes, size_t len);
+    void (*begin)(struct key_dump *d, const char *name); /* a group: "header copy 0", "slot 3" */
+    void (*end)(struct key_dump *d);
+};
+
+/* One container's header, opened by a format, which alone knows what is in it. */
 struct key_store;
 
 struct key_format {
     const char *name;
-    /* Is this b's format? 1, 0, or -errno. Reads only, says nothing, trusts nothing. */
+    /* Is this the header of a container of this format? 1, 0, or -errno. Reads only, says nothing,
+     * trusts nothing. */
     int (*recognise)(struct blk *b);
     /* Bytes of container that a disk of size bytes needs. */
     uint64_t (*container_size)(uint64_t size);
@@ -77,23 +107,73 @@ struct key_format {
     /* Write a header with one slot for cred to b, which is new. */
     int (*create)(struct blk *b, const struct key_create *req, const struct credential *cred,
                   struct report *rep);
-    /* Read and check the header; a damaged copy is said, not mended. -EBADMSG; -EOPNOTSUPP a
-     * version or cipher this program does not know. */
-    int (*open)(struct key_store **ret, struct blk *b, struct report *rep);
+    /* Read and check the header; a damaged copy is said, not mended. header is what holds it and
+     * data what holds the ciphertext: the same, unless the header is detached. Both are borrowed
+     * until close. -EBADMSG; -EOPNOTSUPP a version or cipher this program does not know. */
+    int (*open)(struct key_store **ret, struct blk *header, struct blk *data, struct report *rep);
     void (*close)(struct key_store *ks);
     /* -EKEYREJECTED no slot opens (or none is left: erased); -ENOMEM a KDF cost this machine cannot
      * pay; -EBADMSG the header's MAC does not fit. slot KEY_SLOT_ANY tries all. */
     int (*unlock)(struct key_store *ks, const struct credential *cred, int slot,
                   struct key_volume *ret, struct report *rep);
-    /* After an unlock, b writable: mend a damaged header copy from the verified one, and say so. */
+    /* After an unlock, header writable: mend a damaged header copy from the verified one, and say
+     * so. */
     int (*repair)(struct key_store *ks, struct report *rep);
     /* Used slots in index order; returns how many, at most max. */
     int (*slots)(struct key_store *ks, struct key_slot_info *out, unsigned max, struct report *rep);
-    /* After an unlock: add cred in a free slot (or the given one, -EEXIST when used). Returns its
-     * index. -ENOSPC all in use. Atomic: at every moment the old header or the new one opens. */
+
+    /* After an unlock: make the change that puts cred into a free slot (what KEY_PATCH_ADD; slot
+     * may be KEY_SLOT_ANY; -EEXIST when used, -ENOSPC all in use) or instead of what is in slot
+     * (KEY_PATCH_CHANGE; label NULL keeps the old one). Writes nothing. */
+    int (*seal)(struct key_store *ks, enum key_patch_what what, const struct credential *cred,
+                int slot, const char *label, const struct kdf_request *kdf, struct key_patch *ret,
+                struct report *rep);
+    /* Write a change, wherever it comes from: its slot and its bytes are checked first. Needs no
+     * key. Atomic: at every moment the old header or the new one opens. -EEXIST, -ENOENT the slot
+     * is in use or is not; -EPERM it is the last usable slot and there is no force; -EINVAL no such
+     * slot or not a slot's bytes; -EBADMSG a header copy is damaged and has to be mended first (any
+     * unlock for writing does). */
+    int (*apply)(struct key_store *ks, const struct key_patch *p, struct report *rep);
+    /* A format whose library only writes straight to the container has these instead of seal and
+     * apply; they cannot be used while it is mounted. Return the slot. */
     int (*add)(struct key_store *ks, const struct credential *cred, int slot, const char *label,
                const struct kdf_request *kdf, struct report *rep);
+    int (*change)(struct key_store *ks, const struct credential *cred, int slot,
+                  const struct kdf_request *kdf, struct report *rep);
+    int (*remove)(struct key_store *ks, int slot, bool force, struct report *rep);
+    int (*erase)(struct key_store *ks, struct report *rep);
+
+    /* What import() takes to open the volume without a credential: for a suspended volume that is
+     * resumed by another process. After an unlock. */
+    int (*export)(struct key_store *ks, struct secret *ret);
+    /* -EKEYREJECTED, in silence, when these bytes are not this volume's. */
+    int (*import)(struct key_store *ks, const struct secret *bytes, struct key_volume *ret,
+                  struct report *rep);
+    /* Wipe what only sealing needs; with all, every key: the header can still take patches. */
+    void (*forget)(struct key_store *ks, bool all);
+
+    /* After an unlock (forget without all is fine): the disk's size in the header. The caller sees
+     * to the container's. Atomic. */
+    int (*resize)(struct key_store *ks, uint64_t size, struct report *rep);
+
+    /* Bytes that a backup, or a detached header, takes. */
+    uint64_t (*header_size)(struct key_store *ks);
+    /* Write a complete copy of the header to a new file; also a detached header. */
+    int (*backup)(struct key_store *ks, struct blk *to, struct report *rep);
+    /* Put the header of backup (opened with open() on the backup file, data being the container) in
+     * the place of what is in the container's header, which may be damaged. Says and checks
+     * nothing about uuids: that is its caller's. At every moment one of both opens. */
+    int (*restore)(struct key_store *backup, struct blk *header, struct report *rep);
+    /* May backup go where ks is without losing data? -EPERM the volume key or the geometry differ,
+     * said. */
+    int (*restore_check)(struct key_store *backup, struct key_store *ks, struct report *rep);
+    /* Every field of every copy. Trusts nothing, shows no secret. */
+    void (*dump)(struct key_store *ks, struct key_dump *to);
+    /* Look at every copy and every field, say one line about each thing that is wrong; header and
+     * data as in open. -EBADMSG when something is. Needs no key. */
+    int (*check)(struct blk *header, struct blk *data, struct report *rep);
     unsigned max_slots;
+    bool detachable; /* the header may lie in a file of its own */
 };
 
 /* NULL when there is none of that name; the table, closed by NULL. */

@@ -8,17 +8,34 @@
 #include <stdio.h>
 #include <string.h>
 
-int key_container_open(struct key_container *ret, const struct blk_file_spec *spec, pid_t *holder,
-                       struct report *rep)
+static int open_detached(struct key_container *c, const struct blk_file_spec *spec,
+                         const char *detached, pid_t *holder, struct report *rep)
+{
+    struct blk_file_spec header = *spec;
+
+    header.path = detached;
+    header.direct = BLK_DIRECT_OFF;
+    return blk_file_open(&c->header, &header, holder, rep);
+}
+
+int key_container_open(struct key_container *ret, const struct blk_file_spec *spec,
+                       const char *detached, pid_t *holder, struct report *rep)
 {
     AUTO_KEY_CONTAINER struct key_container c = {0};
+    struct blk *header;
     int r;
 
     r = blk_file_open(&c.blk, spec, holder, rep);
+    if (r == 0 && detached != NULL)
+        r = open_detached(&c, spec, detached, holder, rep);
+    header = detached != NULL ? c.header : c.blk;
     if (r == 0)
-        r = key_recognise(&c.format, c.blk, rep);
+        r = key_recognise(&c.format, header, rep);
+    if (r == 0 && detached != NULL && !c.format->detachable)
+        r = report_error(rep, EOPNOTSUPP, "a detached header is not possible in the %s format",
+                         c.format->name);
     if (r == 0)
-        r = c.format->open(&c.store, c.blk, rep);
+        r = c.format->open(&c.store, header, c.blk, rep);
     if (r < 0)
         return r;
     *ret = c;
@@ -30,6 +47,7 @@ void key_container_done(struct key_container *c)
 {
     if (c->store != NULL)
         c->format->close(c->store);
+    blk_close(c->header);
     blk_close(c->blk);
     *c = (struct key_container){0};
 }

@@ -13,17 +13,19 @@
 #include <sys/types.h>
 
 /* A container whose header was read and checked, not yet unlocked. All members are owned; who needs
- * one for longer takes it with TAKE(). The store borrows blk. */
+ * one for longer takes it with TAKE(). The store borrows blk and header. */
 struct key_container {
-    struct blk *blk; /* the file: the bottom of a stack */
+    struct blk *blk;    /* the ciphertext: the bottom of a stack */
+    struct blk *header; /* the file of a detached header; else NULL, and it is in blk */
     const struct key_format *format;
     struct key_store *store;
 };
 
-/* Open the file, find its format, read its header. Errors as blk_file_open (also for -EBUSY and
- * *holder), key_recognise and the format's open. */
-int key_container_open(struct key_container *ret, const struct blk_file_spec *spec, pid_t *holder,
-                       struct report *rep);
+/* Open the file, find its format, read its header; with detached (a path, else NULL), the header in
+ * that file, locked like the container. Errors as blk_file_open (also for -EBUSY and *holder),
+ * key_recognise and the format's open. */
+int key_container_open(struct key_container *ret, const struct blk_file_spec *spec,
+                       const char *detached, pid_t *holder, struct report *rep);
 /* Close the header and the file. Fine on a zeroed struct. */
 void key_container_done(struct key_container *c);
 #define AUTO_KEY_CONTAINER __attribute__((cleanup(key_container_done)))

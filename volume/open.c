@@ -22,6 +22,9 @@ struct volume {
     struct report rep;
     _Atomic(struct report *) say_to;
     struct vol_stack stack;
+    const struct key_format *format;
+    struct key_store *store; /* the header; it owns no key but what its own updates need */
+    struct blk *header;      /* the file of a detached one, or NULL */
     struct vol_info info;
     char cipher[32];
     char label[KEY_LABEL_MAX + 1];
@@ -82,8 +85,12 @@ static int unlock_and_build(struct volume *v, struct key_container *c, const str
         r = vol_stack_open(&v->stack, c->blk, &key, spec, &v->rep);
     if (r < 0)
         return r;
-    c->format->close(TAKE(c->store)); /* it borrows the block device that the stack owns now */
-    c->blk = NULL;
+    c->blk = NULL; /* the stack's now; the store goes on borrowing it */
+    v->format = c->format;
+    v->store = TAKE(c->store);
+    v->header = TAKE(c->header);
+    if (v->format->forget != NULL)
+        v->format->forget(v->store, false);
     remember(v, &key, spec);
     return 0;
 }
@@ -99,7 +106,7 @@ int vol_open(struct volume **ret, const struct vol_spec *spec, pid_t *holder, st
     if (v == NULL)
         return -ENOMEM;
     report_init(v, rep);
-    r = key_container_open(&c, &file, holder, rep);
+    r = key_container_open(&c, &file, spec->header, holder, rep);
     if (r == 0)
         r = unlock_and_build(v, &c, spec, rep);
     if (r < 0)
@@ -116,6 +123,8 @@ int vol_close(struct volume *v)
     if (v == NULL)
         return 0;
     r = v->info.read_only ? 0 : blk_flush(v->stack.top);
+    v->format->close(v->store);
+    blk_close(v->header);
     vol_stack_close(&v->stack);
     free(v);
     return r;

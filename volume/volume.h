@@ -19,6 +19,7 @@ enum vol_choice { VOL_DEFAULT, VOL_YES, VOL_NO };
 
 struct vol_spec {
     const char *container; /* path */
+    const char *header;    /* path of a detached header, or NULL: it is in the container */
     bool read_only;
     enum blk_direct direct;
     enum vol_choice discard;     /* default: what the header says */

@@ -92,7 +92,7 @@ static int native_create(struct blk *b, const struct key_create *req, const stru
     unsigned char block[NATIVE_BLOCK] __attribute__((aligned(NATIVE_ALIGN))) = {0};
     struct native_header h;
     struct kdf_cost cost;
-    AUTO_SECRET struct secret master = {0};
+    AUTO_SECRET struct secret master = {0}, prk = {0};
     int r = native_check_create(req, rep);
 
     if (r == 0 && b->size < native_container_size(req->size))
@@ -109,7 +109,9 @@ static int native_create(struct blk *b, const struct key_create *req, const stru
     if (r == 0)
         r = native_slot_wrap(native_header_slot(block, 0), 0, &h, &cost, NULL, cred, &master, rep);
     if (r == 0)
-        r = native_store_seal(block, &h, &master);
+        r = native_header_prk(&prk, &h, &master);
+    if (r == 0)
+        r = native_header_seal(block, &h, &prk);
     return r < 0 ? r : native_store_create(b, block, rep);
 }
 
@@ -196,5 +198,9 @@ const struct key_format native_format = {
     .repair = native_store_repair,
     .slots = native_slots,
     .add = native_add,
+    .export = native_export,
+    .import = native_import,
+    .forget = native_store_forget,
     .max_slots = NATIVE_SLOTS,
+    .detachable = true,
 };

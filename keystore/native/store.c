@@ -38,20 +38,18 @@ int native_store_create(struct blk *b, const unsigned char block[NATIVE_BLOCK], 
     return r < 0 ? r : write_copy(b, 0, block, rep);
 }
 
-int native_store_seal(unsigned char block[NATIVE_BLOCK], const struct native_header *h,
-                      const struct secret *master)
+void native_store_forget(struct key_store *ks, bool all)
 {
-    AUTO_SECRET struct secret prk = {0};
-    int r = native_header_prk(&prk, h, master);
-
-    return r < 0 ? r : native_header_seal(block, h, &prk);
+    secret_done(&ks->master);
+    if (all)
+        secret_done(&ks->prk);
 }
 
 void native_store_close(struct key_store *ks)
 {
     if (ks == NULL)
         return;
-    secret_done(&ks->master);
+    native_store_forget(ks, true);
     free(ks);
 }
 
@@ -83,12 +81,12 @@ static bool copy_newer(const struct native_copy *a, const struct native_copy *b)
 int native_store_check(const struct key_store *ks, const struct native_header *h,
                        struct report *rep)
 {
-    if (h->data_offset > ks->b->size || h->capacity > ks->b->size - h->data_offset)
+    if (h->data_offset > ks->data->size || h->capacity > ks->data->size - h->data_offset)
         return report_error(rep, EBADMSG,
                             "the container is cut short: it has %" PRIu64
                             " bytes and its header promises %" PRIu64,
-                            ks->b->size, h->data_offset + h->capacity);
-    if (h->ro_compat != 0 && !ks->b->read_only)
+                            ks->data->size, h->data_offset + h->capacity);
+    if (h->ro_compat != 0 && !ks->data->read_only)
         return report_error(rep, EOPNOTSUPP,
                             "the container uses features 0x%" PRIx32
                             " that this version can only read (open it read-only)",
@@ -138,7 +136,8 @@ static int choose_copy(struct key_store *ks, struct report *rep)
     return native_store_check(ks, &c[ks->current].header, rep);
 }
 
-int native_store_open(struct key_store **ret, struct blk *b, struct report *rep)
+int native_store_open(struct key_store **ret, struct blk *header, struct blk *data,
+                      struct report *rep)
 {
     struct key_store *ks = aligned_alloc(NATIVE_ALIGN, sizeof(*ks));
     int r;
@@ -146,7 +145,8 @@ int native_store_open(struct key_store **ret, struct blk *b, struct report *rep)
     if (ks == NULL)
         return report_error(rep, ENOMEM, "no memory for the header");
     memset(ks, 0, sizeof(*ks)); /* sizeof is a multiple of the alignment */
-    ks->b = b;
+    ks->b = header;
+    ks->data = data;
     for (unsigned i = 0; i < NATIVE_COPIES; i++)
         ks->copy[i].state = read_copy(ks, i);
     r = choose_copy(ks, rep);
@@ -175,7 +175,7 @@ int native_store_repair(struct key_store *ks, struct report *rep)
     struct native_copy *c = &ks->copy[other];
     int r;
 
-    assert(ks->master.bytes != NULL);
+    assert(ks->prk.bytes != NULL);
     if (ks->broken)
         return report_error(rep, EIO,
                             "an earlier update of the header failed (open the container again)");
@@ -206,7 +206,7 @@ int native_store_update(struct key_store *ks, struct report *rep)
         return report_error(rep, EOVERFLOW, "the header was changed too often");
     r = native_header_encode(ks->next, &h);
     if (r == 0)
-        r = native_store_seal(ks->next, &h, &ks->master);
+        r = native_header_seal(ks->next, &h, &ks->prk);
     if (r == 0)
         r = store_write(ks, 1, ks->next, rep);
     if (r == 0)

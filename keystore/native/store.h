@@ -21,9 +21,11 @@ struct native_copy {
 struct key_store {
     struct native_copy copy[NATIVE_COPIES];
     unsigned char next[NATIVE_BLOCK] __attribute__((aligned(NATIVE_ALIGN))); /* an update */
-    struct blk *b;
+    struct blk *b;                                                           /* the header */
+    struct blk *data;     /* the ciphertext; b, unless the header is detached */
     unsigned current;     /* the copy that counts */
-    struct secret master; /* after an unlock */
+    struct secret master; /* after an unlock; forgotten when no slot is to be sealed any more */
+    struct secret prk;    /* after an unlock */
     bool broken;          /* a write failed: no other follows */
 };
 
@@ -33,8 +35,11 @@ static inline uint64_t native_copy_off(unsigned i)
 }
 
 /* Read both copies and find the one that counts. Errors as format.h says of open. */
-int native_store_open(struct key_store **ret, struct blk *b, struct report *rep);
+int native_store_open(struct key_store **ret, struct blk *header, struct blk *data,
+                      struct report *rep);
 void native_store_close(struct key_store *ks);
+/* As format.h says of forget. */
+void native_store_forget(struct key_store *ks, bool all);
 
 /* Does the container hold what the header promises, and may it be used as b was opened? -EBADMSG
  * cut short, -EOPNOTSUPP only read-only. */
@@ -43,10 +48,6 @@ int native_store_check(const struct key_store *ks, const struct native_header *h
 
 /* The first header on b. */
 int native_store_create(struct blk *b, const unsigned char block[NATIVE_BLOCK], struct report *rep);
-/* The MAC and the checksum under this volume's keys. */
-int native_store_seal(unsigned char block[NATIVE_BLOCK], const struct native_header *h,
-                      const struct secret *master);
-
 /* After an unlock: make the other copy equal to the current one, and say so when it was not. */
 int native_store_repair(struct key_store *ks, struct report *rep);
 /* After an unlock and a repair: ks->next, the current block with other slots, becomes the header.

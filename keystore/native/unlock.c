@@ -150,11 +150,17 @@ static int fall_back(struct key_store *ks, const struct credential *cred, int wa
     return slot;
 }
 
-static void fill_volume(struct key_volume *v, const struct native_header *h, struct secret *prk,
-                        unsigned slot)
+/* The PRK is copied: the store keeps its own, for the header's MAC. */
+static int fill_volume(struct key_volume *v, const struct native_header *h,
+                       const struct secret *prk, unsigned slot)
 {
     static const char head[] = "hushvol v1 xts";
+    AUTO_SECRET struct secret copy = {0};
+    int r = secret_make(&copy, prk->len);
 
+    if (r < 0)
+        return r;
+    memcpy(copy.bytes, prk->bytes, prk->len);
     *v = (struct key_volume){
         .format = "native",
         .sector_size = h->unit,
@@ -163,17 +169,27 @@ static void fill_volume(struct key_volume *v, const struct native_header *h, str
         .zero_pieces = true,
         .discard = h->flags & NATIVE_FLAG_DISCARD,
         .slot = slot,
-        .prk = *prk,
+        .prk = copy,
         .chunk_shift = h->chunk_shift,
         .info_head_len = sizeof(head) - 1,
         .info_tail_len = sizeof(h->params_sha256),
     };
-    *prk = (struct secret){0};
+    copy = (struct secret){0};
     strcpy(v->cipher, native_cipher_name(h->cipher));
     memcpy(v->uuid, h->uuid, sizeof(v->uuid));
     memcpy(v->label, h->label, sizeof(v->label));
     memcpy(v->info_head, head, sizeof(head) - 1);
     memcpy(v->info_tail, h->params_sha256, sizeof(h->params_sha256));
+    return 0;
+}
+
+/* The store keeps both keys from now on. */
+static void keep_keys(struct key_store *ks, struct secret *master, struct secret *prk)
+{
+    native_store_forget(ks, true);
+    ks->master = *master;
+    ks->prk = *prk;
+    *master = *prk = (struct secret){0};
 }
 
 int native_unlock(struct key_store *ks, const struct credential *cred, int slot,
@@ -191,11 +207,41 @@ int native_unlock(struct key_store *ks, const struct credential *cred, int slot,
     r = authenticate(&ks->copy[ks->current], &master, &prk);
     if (r == -EBADMSG)
         opened = r = fall_back(ks, cred, slot, &master, &prk, rep);
+    if (r >= 0)
+        r = fill_volume(ret, &ks->copy[ks->current].header, &prk, (unsigned)opened);
+    if (r == 0)
+        keep_keys(ks, &master, &prk);
+    return r;
+}
+
+int native_export(struct key_store *ks, struct secret *ret)
+{
+    int r = secret_make(ret, ks->master.len);
+
+    if (r == 0)
+        memcpy(ret->bytes, ks->master.bytes, ks->master.len);
+    return r;
+}
+
+int native_import(struct key_store *ks, const struct secret *bytes, struct key_volume *ret,
+                  struct report *rep)
+{
+    const struct native_copy *c = &ks->copy[ks->current];
+    AUTO_SECRET struct secret prk = {0};
+    int r;
+
+    (void)rep;
+    if (bytes->len != NATIVE_MASTER)
+        return -EKEYREJECTED;
+    r = authenticate(c, bytes, &prk);
+    if (r == -EBADMSG)
+        return -EKEYREJECTED;
+    if (r == 0)
+        r = fill_volume(ret, &c->header, &prk, 0);
     if (r < 0)
         return r;
-    fill_volume(ret, &ks->copy[ks->current].header, &prk, (unsigned)opened);
-    secret_done(&ks->master);
-    ks->master = master;
-    master = (struct secret){0};
+    native_store_forget(ks, true);
+    ks->prk = prk;
+    prk = (struct secret){0};
     return 0;
 }

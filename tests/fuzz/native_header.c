@@ -90,7 +90,7 @@ static void use(struct blk *b, const struct key_format *f)
     struct key_slot_info info[NATIVE_SLOTS];
     struct key_store *ks = NULL;
 
-    if (f->open(&ks, b, NULL) < 0)
+    if (f->open(&ks, b, b, NULL) < 0)
         return;
     if (f->slots(ks, info, NATIVE_SLOTS, NULL) > NATIVE_SLOTS)
         abort();

@@ -65,7 +65,7 @@ static int unlock(struct blk *b, const char *passphrase, struct key_volume *v, s
     AUTO_CREDENTIAL struct credential cred = {0};
     AUTO_KEY_VOLUME struct key_volume own = {0};
     struct key_store *ks = NULL;
-    int r = native->open(&ks, b, rep);
+    int r = native->open(&ks, b, b, rep);
 
     container_credential(&cred, passphrase, NULL);
     if (r == 0)
@@ -81,7 +81,7 @@ static struct key_store *opened(struct blk *b)
     struct key_store *ks = NULL;
 
     container_credential(&cred, "old horse", NULL);
-    assert_int_equal(native->open(&ks, b, NULL), 0);
+    assert_int_equal(native->open(&ks, b, b, NULL), 0);
     assert_int_equal(native->unlock(ks, &cred, KEY_SLOT_ANY, &v, NULL), 0);
     return ks;
 }
@@ -115,7 +115,7 @@ static void a_new_container_opens_as_it_was_asked_for(void **state)
     for (size_t i = NATIVE_DATA; i < CONTAINER_SIZE; i++)
         assert_int_equal(blk_memory_bytes(b)[i], 0x77);
 
-    assert_int_equal(native->open(&ks, b, NULL), 0);
+    assert_int_equal(native->open(&ks, b, b, NULL), 0);
     assert_int_equal(native->slots(ks, &info, 1, NULL), 1);
     assert_int_equal(info.index, 0);
     assert_int_equal(info.kind, KEY_SLOT_BOTH);
@@ -353,7 +353,7 @@ static void an_erased_container_stays_erased_although_the_other_copy_has_slots(v
     memset(copy(b, 1) + SLOTS + 1, 0x99, 255); /* as removing leaves it */
     renumber(b, 1, 5, 8);
     refused(b, -EKEYREJECTED, "erased");
-    assert_int_equal(native->open(&ks, b, NULL), 0);
+    assert_int_equal(native->open(&ks, b, b, NULL), 0);
     assert_int_equal(native->slots(ks, &info, 1, NULL), 0);
     native->close(ks);
 }
@@ -445,7 +445,7 @@ static void a_named_slot_is_the_only_one_tried(void **state)
     container_credential(&cred, "old horse", NULL);
     container_credential(&wrong, "new horse", NULL);
     container_credential(&file, NULL, "old horse");
-    assert_int_equal(native->open(&ks, b, NULL), 0);
+    assert_int_equal(native->open(&ks, b, b, NULL), 0);
     test_report_init(&said);
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         AUTO_KEY_VOLUME struct key_volume v = {0};
@@ -512,7 +512,7 @@ static void slots_of_unknown_kinds_alone_are_no_erased_container(void **state)
     (void)state;
     add_odd_slot(b, 2, 0x01, 9);
     refused(b, -EOPNOTSUPP, "does not support");
-    assert_int_equal(native->open(&ks, b, NULL), 0);
+    assert_int_equal(native->open(&ks, b, b, NULL), 0);
     assert_int_equal(native->slots(ks, &info, 1, NULL), -EOPNOTSUPP);
     native->close(ks);
 }

@@ -89,7 +89,7 @@ static struct blk *open_disk(const char *path, const struct credential *cred)
     struct key_store *ks = NULL;
 
     assert_int_equal(key_recognise(&format, b, NULL), 0);
-    assert_int_equal(format->open(&ks, b, NULL), 0);
+    assert_int_equal(format->open(&ks, b, b, NULL), 0);
     assert_int_equal(format->unlock(ks, cred, KEY_SLOT_ANY, &v, NULL), 0);
     format->close(ks);
     return cipher_over(b, &v);
@@ -371,7 +371,7 @@ static void chunk_keys_are_the_reference_s(void **state)
     reference(words, NULL, 0);
     container_credential(&cred, "x", NULL);
     b = open_file(path);
-    assert_int_equal(native->open(&ks, b, NULL), 0);
+    assert_int_equal(native->open(&ks, b, b, NULL), 0);
     assert_int_equal(native->unlock(ks, &cred, KEY_SLOT_ANY, &v, NULL), 0);
     native->close(ks);
     for (unsigned i = 0; i < sizeof(chunks) / sizeof(chunks[0]); i++) {

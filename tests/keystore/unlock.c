@@ -23,7 +23,7 @@ static void usual(struct key_container *c)
 
     container_block(block, &h);
     *c = (struct key_container){.blk = container_open(block), .format = key_format_named("native")};
-    assert_int_equal(c->format->open(&c->store, c->blk, NULL), 0);
+    assert_int_equal(c->format->open(&c->store, c->blk, c->blk, NULL), 0);
 }
 
 /* The same after its bytes were changed. */
@@ -36,7 +36,7 @@ static void changed(struct key_container *c, void (*change)(unsigned char *block
     change(block);
     container_reseal(block, with_mac);
     *c = (struct key_container){.blk = container_open(block), .format = key_format_named("native")};
-    assert_int_equal(c->format->open(&c->store, c->blk, NULL), 0);
+    assert_int_equal(c->format->open(&c->store, c->blk, c->blk, NULL), 0);
 }
 
 /* --- on a terminal --- */
@@ -284,7 +284,7 @@ static int open_path(struct key_container *ret, const char *path, struct report 
     const struct blk_file_spec spec = {.path = path, .read_only = true};
     pid_t holder;
 
-    return key_container_open(ret, &spec, &holder, rep);
+    return key_container_open(ret, &spec, NULL, &holder, rep);
 }
 
 static void a_file_becomes_a_container_or_nothing(void **state)
