@@ -13,7 +13,7 @@
 
 #include <errno.h>
 
-enum { PIECE = 4096, COPY = 1 << 20 };
+enum { COPY = 1 << 20 };
 
 struct record {
     struct blk blk;
@@ -168,37 +168,82 @@ static uint64_t record_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
-/* Those pieces of e that reached the medium: all with density 256. */
-static void record_apply(const struct blk_record_entry *e, unsigned char *image, uint64_t *state,
-                         unsigned density)
+/* Does the next piece that no flush covers reach the medium? *state and *n are the replay's. */
+static bool record_reached(const struct blk_record_crash *crash, uint64_t *state, unsigned *n)
 {
-    uint64_t end = e->off + e->len;
-    uint64_t next;
+    if (crash->density == BLK_RECORD_BITS)
+        return *n < 64 && (crash->seed >> (*n)++ & 1) != 0;
+    return crash->density >= BLK_RECORD_ALL || (record_random(state) & 255) < crash->density;
+}
 
-    for (uint64_t at = e->off; at < end; at = next) {
-        next = bytes_round_down(at, PIECE) + PIECE;
-        if (next > end)
-            next = end;
-        if (density < 256 && (record_random(state) & 255) >= density)
-            continue;
-        if (e->op == BLK_RECORD_WRITE)
-            memcpy(image + at, e->bytes + (at - e->off), next - at);
-        else
-            memset(image + at, 0, next - at);
+static uint64_t record_piece_end(const struct blk_record_entry *e, uint64_t at, uint32_t piece)
+{
+    uint64_t next = bytes_round_down(at, piece) + piece;
+
+    return next < e->off + e->len ? next : e->off + e->len;
+}
+
+static void record_apply(const struct blk_record_entry *e, unsigned char *image, uint64_t at,
+                         uint64_t end)
+{
+    if (e->op == BLK_RECORD_WRITE)
+        memcpy(image + at, e->bytes + (at - e->off), end - at);
+    else
+        memset(image + at, 0, end - at);
+}
+
+/* Under the lock: the entries before this one are durable. */
+static size_t record_n_durable(const struct record *rec, size_t n_entries)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < n_entries; i++)
+        if (rec->log[i].op == BLK_RECORD_FLUSH && rec->log[i].n_durable > n)
+            n = rec->log[i].n_durable;
+    return n;
+}
+
+void blk_record_replay_crash(struct blk *b, unsigned char *image,
+                             const struct blk_record_crash *crash)
+{
+    struct record *rec = container_of(b, struct record, blk);
+    HOLD(&rec->lock);
+    size_t n_durable = record_n_durable(rec, crash->n_entries);
+    uint64_t state = crash->seed, next;
+    unsigned n_open = 0;
+
+    memcpy(image, rec->before, b->size);
+    for (size_t i = 0; i < crash->n_entries; i++) {
+        const struct blk_record_entry *e = &rec->log[i];
+
+        for (uint64_t at = e->off; at < e->off + e->len; at = next) {
+            next = record_piece_end(e, at, crash->piece);
+            if (i < n_durable || record_reached(crash, &state, &n_open))
+                record_apply(e, image, at, next);
+        }
     }
 }
 
 void blk_record_replay(struct blk *b, unsigned char *image, size_t n_entries, uint64_t seed,
                        unsigned density)
 {
+    const struct blk_record_crash crash = {
+        .n_entries = n_entries, .piece = 4096, .density = density, .seed = seed};
+
+    blk_record_replay_crash(b, image, &crash);
+}
+
+size_t blk_record_open_pieces(struct blk *b, size_t n_entries, uint32_t piece)
+{
     struct record *rec = container_of(b, struct record, blk);
     HOLD(&rec->lock);
-    size_t n_durable = 0;
+    size_t n = 0;
 
-    for (size_t i = 0; i < n_entries; i++)
-        if (rec->log[i].op == BLK_RECORD_FLUSH && rec->log[i].n_durable > n_durable)
-            n_durable = rec->log[i].n_durable;
-    memcpy(image, rec->before, b->size);
-    for (size_t i = 0; i < n_entries; i++)
-        record_apply(&rec->log[i], image, &seed, i < n_durable ? 256 : density);
+    for (size_t i = record_n_durable(rec, n_entries); i < n_entries; i++) {
+        const struct blk_record_entry *e = &rec->log[i];
+
+        for (uint64_t at = e->off; at < e->off + e->len; n++)
+            at = record_piece_end(e, at, piece);
+    }
+    return n;
 }

@@ -20,9 +20,26 @@ int blk_record_open(struct blk **ret, struct blk *below);
 /* The log so far, in order of completion; flush entries stand where the flush returned. A write
  * that failed is there with what it left on the device. Not while requests are running. */
 const struct blk_record_entry *blk_record_log(struct blk *b, size_t *n_entries);
-/* The device as a crash may leave it: of the first n_entries, those that a flush among them covers
- * (n_durable) are all there; of the rest, each 4096-byte piece is there or not by the next number
- * of a random sequence from seed (density 0..256 of 256 are; 256: all of them, the plain prefix).
- * image holds size bytes. */
+/* What of the log reached the medium when a crash came. */
+struct blk_record_crash {
+    size_t n_entries; /* it came after these; what a flush among them covers (n_durable) is there */
+    /* Of the rest, each piece between two multiples of so many bytes is there or not as a whole:
+     * 512, what no medium tears, or 4096. A power of two. */
+    uint32_t piece;
+    /* How many of 256 pieces are there, by the next number of a random sequence from seed; 256: all
+     * of them, the plain prefix. Or BLK_RECORD_BITS: bit i of seed says it of piece i. */
+    unsigned density;
+    uint64_t seed;
+};
+#define BLK_RECORD_ALL 256
+#define BLK_RECORD_BITS 257
+
+/* The device after crash, in image, which holds size bytes. */
+void blk_record_replay_crash(struct blk *b, unsigned char *image,
+                             const struct blk_record_crash *crash);
+/* The same with pieces of 4096 bytes. */
 void blk_record_replay(struct blk *b, unsigned char *image, size_t n_entries, uint64_t seed,
                        unsigned density);
+/* How many pieces the first n_entries have that no flush among them covers: those that a crash may
+ * take. */
+size_t blk_record_open_pieces(struct blk *b, size_t n_entries, uint32_t piece);

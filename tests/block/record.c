@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "block/fault.h"
 #include "block/memory.h"
+#include "lib/crash.h"
 #include "lib/model.h"
 #include "lib/test.h"
 
@@ -230,6 +231,131 @@ static void it_records_from_many_threads(void **state)
     assert_memory_equal(image, blk_memory_bytes(b->below), SIZE);
 }
 
+static void a_write_tears_at_every_512_bytes(void **state)
+{
+    AUTO_BLK struct blk *b = record_over_memory();
+    AUTO_FREE unsigned char *image = malloc(SIZE);
+    struct blk_record_crash crash = {.n_entries = 1, .piece = 512, .density = BLK_RECORD_BITS};
+
+    (void)state;
+    write_byte(b, 1, 3 * 512, 512 + 100); /* 412, 512, 512, 100 bytes of four pieces */
+    assert_int_equal(blk_record_open_pieces(b, 1, 512), 4);
+    assert_int_equal(blk_record_open_pieces(b, 1, 4096), 1);
+    for (crash.seed = 0; crash.seed < 16; crash.seed++) {
+        blk_record_replay_crash(b, image, &crash);
+        for (size_t at = 0; at < PIECE; at++) {
+            bool written = at >= 612 && at < 612 + 3 * 512;
+            bool there = written && (crash.seed >> (at / 512 - 1) & 1) != 0;
+
+            assert_int_equal(image[at], there ? 1 : 0xee);
+        }
+    }
+}
+
+static void chance_decides_for_each_piece_of_512_bytes(void **state)
+{
+    AUTO_BLK struct blk *b = record_over_memory();
+    AUTO_FREE unsigned char *image = malloc(SIZE);
+    const struct blk_record_crash crash = {.n_entries = 1, .piece = 512, .density = 128, .seed = 7};
+    unsigned n_new = 0, n_torn = 0;
+
+    (void)state;
+    write_byte(b, 1, SIZE, 0);
+    blk_record_replay_crash(b, image, &crash);
+    for (size_t at = 0; at < SIZE; at += 512) {
+        assert_memory_equal(image + at, image + at + 1, 511);
+        n_new += image[at] == 1;
+        n_torn += at % PIECE != 0 && image[at] != image[at - 1];
+    }
+    assert_in_range(n_new, 150, 362); /* 256 of 512 expected */
+    assert_in_range(n_torn, 100, 350);
+}
+
+static void pieces_that_a_flush_covers_are_not_open(void **state)
+{
+    AUTO_BLK struct blk *b = record_over_memory();
+
+    (void)state;
+    write_byte(b, 1, 4096, 0);
+    assert_int_equal(blk_flush(b), 0);
+    assert_int_equal(blk_write_zeroes(b, 1024, 512), 0);
+    assert_int_equal(blk_record_open_pieces(b, 0, 512), 0);
+    assert_int_equal(blk_record_open_pieces(b, 1, 512), 8);
+    assert_int_equal(blk_record_open_pieces(b, 2, 512), 0);
+    assert_int_equal(blk_record_open_pieces(b, 3, 512), 2);
+}
+
+/* What a walk over the crashes of two writes of 8 pieces, with a flush between, has met. */
+struct met {
+    unsigned char subsets[2][256]; /* of the pieces of each write */
+    unsigned n;
+};
+
+static int note_crash(struct blk *left, const struct blk_record_crash *crash, void *arg)
+{
+    const unsigned char *bytes = blk_memory_bytes(left);
+    struct met *met = arg;
+    unsigned subset[2] = {0};
+
+    for (unsigned i = 0; i < 16; i++)
+        subset[i / 8] |= (unsigned)(bytes[i * 512] == 1 + i / 8) << i % 8;
+    for (unsigned i = 0; i < 2; i++)
+        met->subsets[i][subset[i]] = 1;
+    met->n++;
+    memset(blk_memory_bytes(left), 3, left->size); /* the next one gets its own */
+    return subset[1] != 0 && subset[0] != 0xff ? (int)crash->n_entries : 0;
+}
+
+static void a_walk_meets_every_way_to_tear_a_block(void **state)
+{
+    AUTO_BLK struct blk *b = record_over_memory();
+    struct met met = {0};
+    uint64_t seed = 1;
+
+    (void)state;
+    write_byte(b, 1, 4096, 0);
+    assert_int_equal(blk_flush(b), 0);
+    write_byte(b, 2, 4096, 4096);
+    assert_int_equal(blk_flush(b), 0);
+    test_each_crash(b, 5, &seed, note_crash, &met);
+    assert_int_equal(met.n, 1 + 256 + 1 + 256 + 1);
+    for (unsigned i = 0; i < 2; i++)
+        for (unsigned subset = 0; subset < 256; subset++)
+            assert_int_equal(met.subsets[i][subset], 1);
+}
+
+static int count_crash(struct blk *left, const struct blk_record_crash *crash, void *arg)
+{
+    unsigned *n = arg; /* of each: all there, nothing there, torn within 4096, whole 4096 */
+    unsigned n_there = 0, torn = 0;
+
+    for (size_t at = 0; at < SIZE; at += 512) {
+        bool there = blk_memory_bytes(left)[at] == 1;
+
+        n_there += there;
+        torn |= at % PIECE != 0 && there != (blk_memory_bytes(left)[at - 1] == 1);
+    }
+    if (crash->n_entries == 0)
+        return n_there != 0;
+    n[n_there == SIZE / 512 ? 0 : n_there == 0 ? 1 : torn ? 2 : 3]++;
+    return 0;
+}
+
+static void a_walk_over_large_writes_takes_chances(void **state)
+{
+    AUTO_BLK struct blk *b = record_over_memory();
+    unsigned n[4] = {0};
+    uint64_t seed = test_seed();
+
+    (void)state;
+    write_byte(b, 1, SIZE, 0);
+    test_each_crash(b, 6, &seed, count_crash, n);
+    assert_int_equal(n[0], 1);
+    assert_int_equal(n[1], 1);
+    assert_int_equal(n[2], 6);
+    assert_int_equal(n[3], 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +367,11 @@ int main(void)
         cmocka_unit_test(a_write_during_a_flush_is_not_covered),
         cmocka_unit_test(a_failed_write_is_logged_with_what_it_left),
         cmocka_unit_test(it_records_from_many_threads),
+        cmocka_unit_test(a_write_tears_at_every_512_bytes),
+        cmocka_unit_test(chance_decides_for_each_piece_of_512_bytes),
+        cmocka_unit_test(pieces_that_a_flush_covers_are_not_open),
+        cmocka_unit_test(a_walk_meets_every_way_to_tear_a_block),
+        cmocka_unit_test(a_walk_over_large_writes_takes_chances),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
