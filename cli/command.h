@@ -38,9 +38,9 @@ int cmd_usage(const struct command *c, const char *fmt, ...) __attribute__((form
  */
 int cmd_option_error(const struct command *c, int opt, char **argv);
 
-/* Say who holds the lock of a container: the mount in a runtime folder, or process holder when the
- * kernel knew it (not 0). Returns -EBUSY. */
-int cmd_busy(const char *container, pid_t holder, struct report *rep);
+/* Say who holds the lock of a container, or of the file of its header (NULL: it has none): the
+ * mount in a runtime folder, or process holder when the kernel knew it (not 0). Returns -EBUSY. */
+int cmd_busy(const char *container, const char *header, pid_t holder, struct report *rep);
 
 /* The exit status (README, "Exit status") for the 0 or -errno that a command returned. */
 int exit_status(int r);

@@ -222,7 +222,7 @@ static int create(int argc, char **argv)
     r = vol_create(&q.create, &holder, &rep);
     cmd_progress_end(&progress, r);
     if (r == -EBUSY)
-        return cmd_busy(q.create.container, holder, &rep);
+        return cmd_busy(q.create.container, NULL, holder, &rep);
     if (r == 0)
         say_done(&q);
     return r;

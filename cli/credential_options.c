@@ -89,3 +89,15 @@ int cmd_kdf_option(const struct command *c, int opt, const char *arg, struct kdf
         return cmd_usage(c, "--kdf-time and --kdf-iterations exclude each other");
     return r;
 }
+
+int cmd_header_option(const struct command *c, int opt, const char *arg, const char **header)
+{
+    if (opt != CMD_OPT_HEADER)
+        return 0;
+    if (arg[0] == '\0')
+        return cmd_usage(c, "the name of the header's file is empty");
+    if (*header != NULL)
+        return cmd_usage(c, "the file of the header is given twice");
+    *header = arg;
+    return 1;
+}

@@ -2,7 +2,7 @@
 #pragma once
 
 /* The options by which every command takes a passphrase and key files, the same with --new- for a
- * key that is to be made, and what such a key may cost. */
+ * key that is to be made, what such a key may cost, and where the header is. */
 
 #include "cli/command.h"
 #include "keystore/credential.h"
@@ -19,6 +19,7 @@ enum {
     CMD_OPT_KDF_MEMORY,
     CMD_OPT_KDF_TIME,
     CMD_OPT_KDF_ITERATIONS,
+    CMD_OPT_HEADER,
 };
 
 /* Rows for a long option table. */
@@ -35,6 +36,7 @@ enum {
     {"kdf-memory", required_argument, NULL, CMD_OPT_KDF_MEMORY},                                   \
     {"kdf-time", required_argument, NULL, CMD_OPT_KDF_TIME},                                       \
     {"kdf-iterations", required_argument, NULL, CMD_OPT_KDF_ITERATIONS}
+#define CMD_HEADER_OPTION {"header", required_argument, NULL, CMD_OPT_HEADER}
 /* clang-format on */
 
 /* Lines for the usage text. */
@@ -50,6 +52,8 @@ enum {
     "  --kdf-memory SIZE        memory that one guess of the passphrase takes (256M)\n"            \
     "  --kdf-time MS            choose the passes so that unlocking takes MS here (1000)\n"        \
     "  --kdf-iterations N       exactly N passes, instead of --kdf-time\n"
+#define CMD_HEADER_USAGE                                                                           \
+    "  --header FILE            the header is in FILE, and only the data in CONTAINER\n"
 
 /* Put opt, as getopt_long returned it, into the struct it belongs to; one that may be NULL is for
  * options that the command's table does not have. arg is borrowed. 1 it was one of these, 0 it was
@@ -57,3 +61,4 @@ enum {
 int cmd_credential_option(const struct command *c, int opt, const char *arg,
                           struct credential_source *src, struct credential_source *new_src);
 int cmd_kdf_option(const struct command *c, int opt, const char *arg, struct kdf_request *kdf);
+int cmd_header_option(const struct command *c, int opt, const char *arg, const char **header);

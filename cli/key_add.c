@@ -138,7 +138,7 @@ static int key_add(int argc, char **argv)
     spec.path = q.container;
     r = key_container_open(&c, &spec, NULL, &holder, &rep);
     if (r == -EBUSY)
-        return cmd_busy(q.container, holder, &rep);
+        return cmd_busy(q.container, NULL, holder, &rep);
     if (r == 0)
         r = add_slot(&c, &q, &rep);
     if (r < 0)

@@ -37,15 +37,17 @@ static void print_text(const struct serve_found *f)
 {
     const struct serve_record *rec = &f->record;
     const char *point = rec->filesystem != NULL ? rec->filesystem : rec->mountpoint;
-    char size[SIZE_TEXT], where[REPORT_LINE], container[REPORT_LINE];
+    char size[SIZE_TEXT], where[REPORT_LINE], container[REPORT_LINE], header[REPORT_LINE] = "";
 
     report_escape(where, sizeof(where), point);
     report_escape(container, sizeof(container), rec->container);
-    printf("%-16s %10s  %-7s %s  %s\n", rec->name, size_format(size, rec->size),
+    if (rec->header != NULL)
+        report_escape(header, sizeof(header), rec->header);
+    printf("%-16s %10s  %-7s %s  %s%s%s\n", rec->name, size_format(size, rec->size),
            !f->alive                 ? "dead"
            : rec->filesystem != NULL ? "disk"
                                      : "image",
-           where, container);
+           where, container, rec->header != NULL ? "  header " : "", header);
 }
 
 static int print_all(bool json)

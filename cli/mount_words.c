@@ -48,6 +48,8 @@ int cmd_mount_option(const struct command *c, struct cmd_mount_words *w, int opt
     }
     r = cmd_credential_option(c, opt, optarg, &w->conf.vol.credential, NULL);
     if (r == 0)
+        r = cmd_header_option(c, opt, optarg, &w->conf.vol.header);
+    if (r == 0)
         return cmd_option_error(c, opt, argv);
     return r < 0 ? r : 0;
 }
@@ -61,6 +63,19 @@ static int find_container(struct cmd_mount_words *w, struct report *rep)
                             errno == ENOENT ? "no such container" : strerror(errno));
     if (S_ISDIR(st.st_mode))
         return report_error(rep, EINVAL, "it is a folder, not a container");
+    return 0;
+}
+
+/* Absolute, because "list" shows it. */
+static int find_header(struct cmd_mount_words *w, struct report *rep)
+{
+    const char **header = &w->conf.vol.header;
+
+    if (*header == NULL)
+        return 0;
+    if (realpath(*header, w->header) == NULL)
+        return report_errno(rep, errno, "cannot open the header %s", *header);
+    *header = w->header;
     return 0;
 }
 
@@ -115,6 +130,8 @@ int cmd_mount_serve(struct cmd_mount_words *w, serve_daemon_ready *ready, void *
 
     *in_daemon = false;
     r = find_container(w, rep);
+    if (r == 0)
+        r = find_header(w, rep);
     if (r == 0)
         r = clean_dead(w, rep);
     if (r < 0)

@@ -16,13 +16,13 @@ enum { CMD_OPT_SLOT = CMD_OPT_OWN + 100 };
 /* clang-format off */
 #define CMD_MOUNT_OPTIONS                                                                          \
     {"options", required_argument, NULL, 'o'}, {"slot", required_argument, NULL, CMD_OPT_SLOT},    \
-    CMD_CREDENTIAL_OPTIONS
+    CMD_HEADER_OPTION, CMD_CREDENTIAL_OPTIONS
 /* clang-format on */
 #define CMD_MOUNT_USAGE                                                                            \
     "  -o WORD[=VALUE],...      ro, allow_root, allow_other, uid=, gid=, mode=, name=, cache,\n"   \
     "                           threads=N, readahead=SIZE|off, direct=auto|on|off, discard,\n"     \
     "                           nodiscard, enospc=wait|error, keyfile=, passphrase-file=,\n"       \
-    "                           passphrase-command=, slot=\n"                                      \
+    "                           passphrase-command=, header=, slot=\n" CMD_HEADER_USAGE            \
     "  --slot N                 try this key slot only\n" CMD_CREDENTIAL_USAGE
 
 struct cmd_mount_words {
@@ -30,7 +30,8 @@ struct cmd_mount_words {
     const char *container; /* as the user wrote it */
     const char *folder;    /* DIR, or NULL */
     bool foreground, help, verbose;
-    char path[PATH_MAX]; /* the container's, absolute */
+    char path[PATH_MAX];   /* the container's, absolute */
+    char header[PATH_MAX]; /* of a header in a file of its own, absolute */
 };
 void cmd_mount_words_init(struct cmd_mount_words *w);
 void cmd_mount_words_done(struct cmd_mount_words *w);

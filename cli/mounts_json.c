@@ -16,6 +16,7 @@ struct json_object *cmd_mount_json(const struct serve_found *f)
 
     put_text(o, "container", f->record.container);
     put_text(o, "mountpoint", f->record.mountpoint);
+    put_text(o, "header", f->record.header);
     put_text(o, "filesystem", f->record.filesystem);
     put_text(o, "device", f->record.device);
     put_text(o, "format", f->record.format);

@@ -151,6 +151,12 @@ static int set_passphrase_command(const struct setting *s)
     return 0;
 }
 
+static int set_header(const struct setting *s)
+{
+    s->m->vol.header = s->value;
+    return 0;
+}
+
 static int set_threads(const struct setting *s)
 {
     unsigned long v;
@@ -247,6 +253,8 @@ static const struct word words[] = {
      set_passphrase_file, PASSPHRASE},
     {{"passphrase-command", "CMD", "read the passphrase from what CMD prints"},
      set_passphrase_command, PASSPHRASE},
+    {{"header", "FILE", "the header is in FILE, and only the data in the container"},
+     set_header, ALONE},
     {{"slot", "N", "try this key slot only"}, set_slot, ALONE},
     {{"threads", "N", "at most N threads cipher at once, the caller included (all CPUs)"},
      set_threads, ALONE},

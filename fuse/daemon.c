@@ -110,7 +110,7 @@ static int open_volume(struct daemon *d)
      * allowed in many containers, where nobody else's memory is cleaned through us either. */
     prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
     r = vol_open(&d->vol, &spec, &holder, d->rep);
-    return r == -EBUSY ? d->spec->busy(spec.container, holder, d->rep) : r;
+    return r == -EBUSY ? d->spec->busy(spec.container, spec.header, holder, d->rep) : r;
 }
 
 /* Blocked in this thread, and so in all that are made from now on. */
@@ -158,7 +158,10 @@ static int write_record(struct daemon *d)
     rec->pid = getpid();
     rec->container = strdup(d->spec->vol.container);
     rec->mountpoint = strdup(d->result.mountpoint);
-    if (rec->container == NULL || rec->mountpoint == NULL)
+    if (d->spec->vol.header != NULL)
+        rec->header = strdup(d->spec->vol.header);
+    if (rec->container == NULL || rec->mountpoint == NULL ||
+        (d->spec->vol.header != NULL && rec->header == NULL))
         return report_errno(d->rep, ENOMEM, "cannot write down the mount");
     snprintf(rec->format, sizeof(rec->format), "%s", info.format);
     snprintf(rec->cipher, sizeof(rec->cipher), "%s", info.cipher);

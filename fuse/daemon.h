@@ -11,12 +11,13 @@
 #include <limits.h>
 
 struct serve_daemon_spec {
-    struct vol_spec vol;     /* container: absolute, as users are to see it */
+    struct vol_spec vol;     /* container, header: absolute, as users are to see them */
     struct serve_spec serve; /* name NULL: from the container; mountpoint NULL: <runtime>/mnt/NAME,
                                 made, and removed at the end; source is filled in */
     bool foreground;
-    /* Say who holds the container when vol_open() finds it locked; returns -EBUSY. */
-    int (*busy)(const char *container, pid_t holder, struct report *rep);
+    /* Say who holds the container, or vol.header, when vol_open() finds it locked; returns -EBUSY.
+     */
+    int (*busy)(const char *container, const char *header, pid_t holder, struct report *rep);
 };
 
 struct serve_daemon_result {

@@ -31,6 +31,7 @@ static const struct member {
     MEMBER(size, M_U64),
     MEMBER(read_only, M_BOOL),
     MEMBER(suspended, M_BOOL),
+    MEMBER(header, M_OPTIONAL),
     MEMBER(filesystem, M_OPTIONAL),
     MEMBER(device, M_OPTIONAL),
     MEMBER(made_mountpoint, M_BOOL),
@@ -47,6 +48,7 @@ void serve_record_done(struct serve_record *r)
 {
     free(r->container);
     free(r->mountpoint);
+    free(r->header);
     free(r->filesystem);
     free(r->device);
     *r = (struct serve_record){0};

@@ -14,8 +14,9 @@ struct json_object;
 struct serve_record {
     char name[SERVE_NAME_MAX + 1];
     pid_t pid; /* whose death ends the mount */
-    /* Absolute paths, owned. The last two are NULL unless a file system was attached. */
-    char *container, *mountpoint, *filesystem, *device;
+    /* Absolute paths, owned. header is NULL unless it is in a file of its own, the last two unless
+     * a file system was attached. */
+    char *container, *mountpoint, *header, *filesystem, *device;
     char format[32], cipher[32];
     uint32_t sector_size;
     uint64_t size;

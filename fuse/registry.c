@@ -361,6 +361,7 @@ struct wanted {
     char path[PATH_MAX];
     bool is_container; /* word names a file that is there */
     uint64_t dev, ino;
+    const char *header; /* NULL: none is wanted */
 };
 
 static bool matches(const struct serve_found *f, const struct wanted *w)
@@ -371,6 +372,8 @@ static bool matches(const struct serve_found *f, const struct wanted *w)
                             strcmp(r->container, w->path) == 0))
         return true;
     if (w->word != NULL && r->filesystem != NULL && strcmp(r->filesystem, w->path) == 0)
+        return true;
+    if (w->header != NULL && r->header != NULL && strcmp(r->header, w->header) == 0)
         return true;
     return w->is_container && r->container_dev == w->dev && r->container_ino == w->ino;
 }
@@ -422,6 +425,13 @@ int serve_registry_find(struct serve_found *ret, const char *word)
 int serve_registry_find_container(struct serve_found *ret, uint64_t dev, uint64_t ino)
 {
     struct wanted w = {.is_container = true, .dev = dev, .ino = ino};
+
+    return find(ret, &w, true);
+}
+
+int serve_registry_find_header(struct serve_found *ret, const char *header)
+{
+    struct wanted w = {.header = header};
 
     return find(ret, &w, true);
 }

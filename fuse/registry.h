@@ -51,6 +51,8 @@ int serve_registry_list_in(const struct serve_folder *folder, struct serve_found
 int serve_registry_find(struct serve_found *ret, const char *word);
 /* The living mount of a container. -ENOENT, without words. */
 int serve_registry_find_container(struct serve_found *ret, uint64_t dev, uint64_t ino);
+/* The living mount whose header is in the file of this absolute path. -ENOENT, without words. */
+int serve_registry_find_header(struct serve_found *ret, const char *header);
 
 /* What f's record says now. -ENOENT it is gone, or another mount has the name. */
 int serve_registry_again(struct serve_found *ret, const struct serve_found *f);

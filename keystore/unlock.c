@@ -7,6 +7,18 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+
+/* Two devices are compared by what they are, whatever their names. */
+static bool is_same_file(int fd, const char *path)
+{
+    struct stat a, b;
+
+    if (fstat(fd, &a) < 0 || stat(path, &b) < 0)
+        return false;
+    return (a.st_dev == b.st_dev && a.st_ino == b.st_ino) ||
+           (S_ISBLK(a.st_mode) && S_ISBLK(b.st_mode) && a.st_rdev == b.st_rdev);
+}
 
 static int open_detached(struct key_container *c, const struct blk_file_spec *spec,
                          const char *detached, pid_t *holder, struct report *rep)
@@ -15,6 +27,9 @@ static int open_detached(struct key_container *c, const struct blk_file_spec *sp
 
     header.path = detached;
     header.direct = BLK_DIRECT_OFF;
+    if (is_same_file(blk_file_fd(c->blk), detached))
+        return report_error(rep, EINVAL, "the header %s is the container itself (leave it out)",
+                            detached);
     return blk_file_open(&c->header, &header, holder, rep);
 }
 

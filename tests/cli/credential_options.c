@@ -65,12 +65,26 @@ static void kdf_costs_are_sizes_and_positive_numbers(void **state)
     assert_int_equal(cmd_kdf_option(&command, CMD_OPT_OWN, NULL, &kdf), 0);
 }
 
+static void a_header_is_in_one_file(void **state)
+{
+    const char *header = NULL;
+
+    (void)state;
+    assert_int_equal(cmd_header_option(&command, CMD_OPT_KEYFILE, "k", &header), 0);
+    assert_int_equal(cmd_header_option(&command, CMD_OPT_HEADER, "", &header), -EINVAL);
+    assert_null(header);
+    assert_int_equal(cmd_header_option(&command, CMD_OPT_HEADER, "h", &header), 1);
+    assert_string_equal(header, "h");
+    assert_int_equal(cmd_header_option(&command, CMD_OPT_HEADER, "h", &header), -EINVAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_option_goes_to_its_member),
         cmocka_unit_test(contradictions_and_empty_values_are_refused),
         cmocka_unit_test(kdf_costs_are_sizes_and_positive_numbers),
+        cmocka_unit_test(a_header_is_in_one_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

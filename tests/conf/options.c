@@ -109,10 +109,11 @@ static void strings_are_kept_and_a_comma_can_be_escaped(void **state)
 
     (void)state;
     assert_int_equal(apply(&m, &t,
-                           "name=photos-1.x_y,keyfile=/k/a\\,b,,keyfile=c=d,"
+                           "name=photos-1.x_y,header=/m/h\\,1,keyfile=/k/a\\,b,,keyfile=c=d,"
                            "passphrase-command=printf '%s\\n' a\\\\\\,b,"),
                      0);
     assert_string_equal(m.serve.name, "photos-1.x_y");
+    assert_string_equal(m.vol.header, "/m/h,1");
     assert_int_equal(m.vol.credential.n_keyfiles, 2);
     assert_string_equal(m.vol.credential.keyfiles[0], "/k/a,b");
     assert_string_equal(m.vol.credential.keyfiles[1], "c=d");
@@ -164,9 +165,9 @@ static void wrong_words_are_refused_and_named(void **state)
     static const struct {
         const char *words, *said;
     } rows[] = {
-        {"header=x", "\"header\""},
-        {"header=x", "there are: ro, allow_root, allow_other, uid=, "},
-        {"header=/x", "\"header\""},
+        {"heading=x", "\"heading\""},
+        {"heading=x", "there are: ro, allow_root, allow_other, uid=, "},
+        {"heading=/x", "\"heading\""},
         {"RO", "\"RO\""},
         {"ro=1", "option ro takes no value"},
         {"uid", "option uid needs a value: uid=USER"},
@@ -240,7 +241,7 @@ static void the_help_has_every_word(void **state)
         assert_non_null(conf_options_help(n)->help);
         n++;
     }
-    assert_int_equal(n, 18);
+    assert_int_equal(n, 19);
 }
 
 int main(void)

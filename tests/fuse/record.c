@@ -76,6 +76,7 @@ static struct serve_record example(void)
         .pid = 4711,
         .container = strdup("/home/me/\"photos\",\n.hv"),
         .mountpoint = strdup("/run/user/1000/hushvol/mnt/photos"),
+        .header = strdup("/media/stick/photos.header"),
         .filesystem = strdup("/mnt/p"),
         .format = "native",
         .cipher = "aes-256-xts",
@@ -103,6 +104,7 @@ static void a_record_comes_back_as_it_was(void **state)
     assert_string_equal(out.name, in.name);
     assert_string_equal(out.container, in.container);
     assert_string_equal(out.mountpoint, in.mountpoint);
+    assert_string_equal(out.header, in.header);
     assert_string_equal(out.filesystem, in.filesystem);
     assert_null(out.device);
     assert_string_equal(out.format, in.format);
