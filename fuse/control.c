@@ -159,6 +159,14 @@ struct json_object *serve_control_answer(const char *error)
     return o;
 }
 
+struct json_object *serve_control_refuse(int err, const char *error)
+{
+    struct json_object *o = serve_control_answer(error);
+
+    json_object_object_add(o, "errno", json_object_new_int(err));
+    return o;
+}
+
 static void send_object(int fd, struct json_object *o)
 {
     AUTO_FREE char *line = NULL;

@@ -2,7 +2,8 @@
 #pragma once
 
 /* The control socket of a mount: one JSON object as a line, one as the answer, and the connection
- * ends. Requests are {"request": WORD, ...}; an answer has "ok", and "error" when that is false. */
+ * ends. Requests are {"request": WORD, ...}; an answer has "ok", and when that is false "error" and
+ * perhaps "errno". */
 
 #include "base/report.h"
 #include "fuse/registry.h"
@@ -37,9 +38,12 @@ void serve_control_turn(struct serve_control *c, const struct pollfd fds[SERVE_C
 
 /* {"ok": true} or {"ok": false, "error": text}, to build on. */
 struct json_object *serve_control_answer(const char *error);
+/* The same with the number of the errno, which becomes the result of serve_control_ask() and so the
+ * exit status of whoever asks. */
+struct json_object *serve_control_refuse(int err, const char *error);
 
 /* A command's side. Send {"request": word} (or the object more with that added; it is put) and
  * return the answer, the caller's to put. -ECONNREFUSED nobody listens, -ETIMEDOUT, -EPROTO no
- * answer in JSON, -EIO the answer is an error; all said. */
+ * answer in JSON; -EIO the answer is an error, or the errno that it names; all said. */
 int serve_control_ask(struct json_object **ret, const struct serve_found *f, const char *word,
                       struct json_object *more, struct report *rep);

@@ -13,6 +13,7 @@
 #include <sys/time.h>
 
 #define ANSWER_S 10
+#define ERRNO_END 4096 /* the kernel has none from here on */
 
 static int connect_to(const struct serve_found *f)
 {
@@ -81,11 +82,26 @@ static bool is_ok(struct json_object *answer)
     return json_object_object_get_ex(answer, "ok", &v) && json_object_get_boolean(v);
 }
 
+/* Say the error of an answer that is none we wanted; a number that is no errno counts as EIO. */
+static int say_refusal(struct json_object *answer, const char *name, struct report *rep)
+{
+    struct json_object *error = NULL, *number = NULL;
+    int err = EIO;
+
+    json_object_object_get_ex(answer, "error", &error);
+    if (json_object_object_get_ex(answer, "errno", &number))
+        err = json_object_get_int(number);
+    if (err <= 0 || err >= ERRNO_END)
+        err = EIO;
+    return report_error(rep, err, "%s answers: %s", name,
+                        error != NULL ? json_object_get_string(error) : "no");
+}
+
 int serve_control_ask(struct json_object **ret, const struct serve_found *f, const char *word,
                       struct json_object *more, struct report *rep)
 {
     struct json_object *request = more != NULL ? more : json_object_new_object();
-    struct json_object *answer = NULL, *error = NULL;
+    struct json_object *answer = NULL;
     int r;
 
     json_object_object_add(request, "request", json_object_new_string(word));
@@ -96,9 +112,7 @@ int serve_control_ask(struct json_object **ret, const struct serve_found *f, con
         return report_errno(rep, -r, "cannot talk to the process that serves %s", f->record.name);
     }
     if (!is_ok(answer)) {
-        json_object_object_get_ex(answer, "error", &error);
-        r = report_error(rep, EIO, "%s answers: %s", f->record.name,
-                         error != NULL ? json_object_get_string(error) : "no");
+        r = say_refusal(answer, f->record.name, rep);
         json_object_put(answer);
         return r;
     }

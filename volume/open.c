@@ -25,6 +25,7 @@ struct volume {
     const struct key_format *format;
     struct key_store *store; /* the header; it owns no key but what its own updates need */
     struct blk *header;      /* the file of a detached one, or NULL */
+    pthread_mutex_t updates; /* of the header: one at a time */
     struct vol_info info;
     char cipher[32];
     char label[KEY_LABEL_MAX + 1];
@@ -105,6 +106,7 @@ int vol_open(struct volume **ret, const struct vol_spec *spec, pid_t *holder, st
 
     if (v == NULL)
         return -ENOMEM;
+    pthread_mutex_init(&v->updates, NULL);
     report_init(v, rep);
     r = key_container_open(&c, &file, spec->header, holder, rep);
     if (r == 0)
@@ -177,6 +179,19 @@ unsigned vol_layers(struct volume *v, const char **names, unsigned max)
     for (const struct blk *b = v->stack.top; b != NULL && n < max; b = b->below)
         names[n++] = b->ops->name;
     return n;
+}
+
+int vol_key_apply(struct volume *v, const struct key_patch *p, struct report *rep)
+{
+    HOLD(&v->updates);
+
+    if (v->info.read_only)
+        return report_error(rep, EROFS, "it is mounted read-only: its key slots stay as they are");
+    if (v->format->apply == NULL)
+        return report_error(rep, EOPNOTSUPP,
+                            "changing keys while it is mounted is not possible in the %s format",
+                            v->format->name);
+    return v->format->apply(v->store, p, rep);
 }
 
 void vol_give_up_waiting(struct volume *v)

@@ -71,6 +71,11 @@ void vol_get_stats(struct volume *v, struct vol_stats *ret);
 /* "poison", "space", "align", ...: the layers from the top down; returns how many, at most max. */
 unsigned vol_layers(struct volume *v, const char **names, unsigned max);
 
+/* Write a change of the key slots to the header, in use or suspended: it was sealed by somebody who
+ * has the volume key. From any thread. -EROFS the volume is read-only; -EOPNOTSUPP; else as the
+ * format's apply. */
+int vol_key_apply(struct volume *v, const struct key_patch *p, struct report *rep);
+
 /* Requests that wait for room on the host fail now (and go on failing): the volume is going away.
  */
 void vol_give_up_waiting(struct volume *v);
