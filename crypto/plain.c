@@ -27,6 +27,8 @@
 struct plain {
     struct blk blk;
     struct sector_engine *engine;
+    struct sector_engine *old_engine; /* from boundary on; NULL when there is no boundary */
+    uint64_t boundary;                /* bytes of plaintext; UINT64_MAX: all is engine's */
     struct pool *pool;
     struct bufs *bufs; /* of PIECE_LONG bytes */
     uint64_t data_offset;
@@ -82,6 +84,51 @@ static int run_pieces(struct piecewise *w, pool_fn *fn)
     return pool_run(w->p->pool, fn, w, (unsigned)(last - first + 1));
 }
 
+/* Whose bytes are at off, and how many of *len are. */
+static struct sector_engine *engine_at(const struct plain *p, size_t *len, uint64_t off)
+{
+    if (off >= p->boundary)
+        return p->old_engine;
+    if (*len > p->boundary - off)
+        *len = (size_t)(p->boundary - off);
+    return p->engine;
+}
+
+static int decipher(struct plain *p, unsigned char *bytes, size_t len, uint64_t off)
+{
+    while (len > 0) {
+        size_t n = len;
+        struct sector_engine *e = engine_at(p, &n, off);
+        int r = p->zero_pieces ? sector_decrypt_zeros(e, bytes, bytes, n, off)
+                               : sector_decrypt(e, bytes, bytes, n, off);
+
+        if (r < 0)
+            return r;
+        bytes += n;
+        off += n;
+        len -= n;
+    }
+    return 0;
+}
+
+static int encipher(struct plain *p, unsigned char *out, const unsigned char *in, size_t len,
+                    uint64_t off)
+{
+    while (len > 0) {
+        size_t n = len;
+        struct sector_engine *e = engine_at(p, &n, off);
+        int r = sector_encrypt(e, out, in, n, off);
+
+        if (r < 0)
+            return r;
+        out += n;
+        in += n;
+        off += n;
+        len -= n;
+    }
+    return 0;
+}
+
 static int read_piece(void *arg, unsigned i)
 {
     struct piecewise *w = arg;
@@ -91,11 +138,7 @@ static int read_piece(void *arg, unsigned i)
 
     piece_range(w, i, &skip, &len);
     r = blk_read(p->blk.below, w->to + skip, len, p->data_offset + w->off + skip);
-    if (r < 0)
-        return r;
-    if (p->zero_pieces)
-        return sector_decrypt_zeros(p->engine, w->to + skip, w->to + skip, len, w->off + skip);
-    return sector_decrypt(p->engine, w->to + skip, w->to + skip, len, w->off + skip);
+    return r < 0 ? r : decipher(p, w->to + skip, len, w->off + skip);
 }
 
 /* serve_read → poison_read → space_read → align_read → PLAIN_READ → file_read */
@@ -110,7 +153,7 @@ static int plain_read(struct blk *b, void *buf, size_t len, uint64_t off)
 static int encrypt_and_write(struct plain *p, unsigned char *copy, const unsigned char *from,
                              size_t len, uint64_t off)
 {
-    int r = sector_encrypt(p->engine, copy, from, len, off);
+    int r = encipher(p, copy, from, len, off);
 
     return r < 0 ? r : blk_write(p->blk.below, copy, len, p->data_offset + off);
 }
@@ -233,6 +276,7 @@ static void plain_close(struct blk *b)
     struct plain *p = container_of(b, struct plain, blk);
 
     sector_engine_close(p->engine);
+    sector_engine_close(p->old_engine);
     bufs_close(p->bufs);
     free(p);
 }
@@ -259,6 +303,8 @@ static int check_geometry(const struct sector_spec *s, const struct blk *below, 
                             "the disk (%" PRIu64 " bytes from %" PRIu64
                             ") does not fit into %" PRIu64 " bytes",
                             s->size, s->data_offset, below->size);
+    if (s->old_keys != NULL && (s->boundary > s->size || s->boundary % s->sector_size != 0))
+        return report_error(rep, EINVAL, "the keys cannot change at byte %" PRIu64, s->boundary);
     if (s->size % s->sector_size != 0)
         return report_error(rep, EINVAL, "the disk is not a whole number of sectors of %u bytes",
                             s->sector_size);
@@ -292,7 +338,11 @@ int sector_plain_open(struct blk **ret, struct blk *below, const struct sector_s
     p->sector_size = spec->sector_size;
     p->zero_pieces = spec->zero_pieces;
     p->discard = spec->discard;
+    p->boundary = spec->old_keys != NULL ? spec->boundary : UINT64_MAX;
     r = sector_engine_open(&p->engine, &engine, rep);
+    engine.keys = spec->old_keys;
+    if (r == 0 && spec->old_keys != NULL)
+        r = sector_engine_open(&p->old_engine, &engine, rep);
     if (r == 0)
         r = check_geometry(spec, below, rep);
     if (r == 0)
@@ -308,5 +358,13 @@ int sector_plain_open(struct blk **ret, struct blk *below, const struct sector_s
 
 void sector_plain_stats(struct blk *b, struct sector_stats *ret)
 {
-    sector_engine_stats(container_of(b, struct plain, blk)->engine, ret);
+    struct plain *p = container_of(b, struct plain, blk);
+    struct sector_stats old = {0};
+
+    sector_engine_stats(p->engine, ret);
+    if (p->old_engine != NULL)
+        sector_engine_stats(p->old_engine, &old);
+    ret->cipher_ns += old.cipher_ns;
+    ret->bytes_enciphered += old.bytes_enciphered;
+    ret->bytes_deciphered += old.bytes_deciphered;
 }

@@ -29,6 +29,10 @@ struct sector_spec {
     bool zero_pieces;     /* a 512-byte piece of ciphertext that is all zero reads as zeros */
     bool discard; /* discard punches below; else, and without zero_pieces, it writes zeroes */
     struct chunk_rule keys;
+    /* A volume that is on the way from one key to another: below boundary it is under keys, from
+     * there on under old_keys. NULL: all of it is under keys. */
+    const struct chunk_rule *old_keys;
+    uint64_t boundary;  /* bytes of plaintext, a multiple of sector_size */
     struct pool *pool;  /* borrowed: outlives the layer; NULL: one thread */
     unsigned n_lanes;   /* threads that may cipher at once */
     unsigned n_callers; /* that may be inside at once, the pool's threads included: sizes buffers */

@@ -19,6 +19,17 @@
 #define KEY_LABEL_MAX 48
 #define KEY_SLOTS_MAX 32 /* in any format */
 
+/* How cipher keys follow from a volume's key: that of chunk c (plaintext offset >> chunk_shift) is
+ * HKDF-Expand(prk, head || LE64(c) || tail, key length). */
+struct key_rule {
+    struct secret prk;
+    uint32_t chunk_shift;
+    unsigned char head[32];
+    size_t head_len;
+    unsigned char tail[32];
+    size_t tail_len;
+};
+
 /* What an unlocked container is: all that the stack needs, nothing that it must not see. */
 struct key_volume {
     const char *format;   /* "native" */
@@ -31,15 +42,15 @@ struct key_volume {
     unsigned char uuid[16];
     char label[KEY_LABEL_MAX + 1]; /* terminated; print it through report_escape */
     unsigned slot;                 /* the one that opened; of no meaning after import() */
+    struct key_rule rule;
 
-    /* The cipher key for chunk c (plaintext offset >> chunk_shift) is
-     * HKDF-Expand(prk, info_head || LE64(c) || info_tail, key length). */
-    struct secret prk;
-    uint32_t chunk_shift;
-    unsigned char info_head[32];
-    size_t info_head_len;
-    unsigned char info_tail[32];
-    size_t info_tail_len;
+    /* A re-encryption that is not finished: below boundary the disk is under rule, from there on
+     * under old_rule. Of zone bytes at the boundary each 512-byte piece may be either: who opens
+     * the volume finds out which (struct key_reencrypt) before a stack is built. */
+    bool mixed;
+    struct key_rule old_rule;
+    uint64_t boundary; /* bytes of the disk, a multiple of sector_size */
+    uint32_t zone;     /* bytes, a multiple of sector_size; mostly 0 */
 };
 void key_volume_done(struct key_volume *v);
 #define AUTO_KEY_VOLUME __attribute__((cleanup(key_volume_done)))

@@ -27,7 +27,8 @@ const struct key_format *key_format_named(const char *name)
 
 void key_volume_done(struct key_volume *v)
 {
-    secret_done(&v->prk);
+    secret_done(&v->rule.prk);
+    secret_done(&v->old_rule.prk);
 }
 
 /* Read up to LOOK bytes at off, a multiple of LOOK or of a smaller granule; the rest is zeros. */

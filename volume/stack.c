@@ -20,6 +20,7 @@
 #include "volume/readahead.h"
 #include "volume/space.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -30,7 +31,18 @@
  * middle of it must not stop another. */
 #define LANES 2 /* for each core */
 
-static int describe(struct sector_spec *ret, const struct key_volume *key,
+static struct chunk_rule chunk_rule(const struct key_rule *r)
+{
+    struct chunk_rule c = {
+        .prk = &r->prk, .shift = r->chunk_shift, .head_len = r->head_len, .tail_len = r->tail_len};
+
+    memcpy(c.head, r->head, r->head_len);
+    memcpy(c.tail, r->tail, r->tail_len);
+    return c;
+}
+
+/* *old must live as long as *ret. */
+static int describe(struct sector_spec *ret, struct chunk_rule *old, const struct key_volume *key,
                     const struct vol_stack *s, const struct vol_spec *spec, struct report *rep)
 {
     unsigned callers = spec->callers > 0 ? spec->callers : DEFAULT_CALLERS;
@@ -42,18 +54,16 @@ static int describe(struct sector_spec *ret, const struct key_volume *key,
         .size = key->size,
         .zero_pieces = key->zero_pieces,
         .discard = s->discard,
-        .keys = {.prk = &key->prk,
-                 .shift = key->chunk_shift,
-                 .head_len = key->info_head_len,
-                 .tail_len = key->info_tail_len},
+        .keys = chunk_rule(&key->rule),
+        .old_keys = key->mixed ? old : NULL,
+        .boundary = key->boundary,
         .pool = s->pool,
         .n_callers = callers + s->pool_threads,
         .n_lanes = spec->threads > 0 ? spec->threads : LANES * s->threads,
     };
     if (ret->cipher == NULL)
         return report_error(rep, EOPNOTSUPP, "this version has no cipher %s", key->cipher);
-    memcpy(ret->keys.head, key->info_head, key->info_head_len);
-    memcpy(ret->keys.tail, key->info_tail, key->info_tail_len);
+    *old = chunk_rule(&key->old_rule);
     return 0;
 }
 
@@ -79,13 +89,15 @@ int vol_stack_open(struct vol_stack *ret, struct blk *container, const struct ke
                          : spec->readahead == 0 ? VOL_READAHEAD_DEFAULT
                                                 : spec->readahead;
     struct sector_spec sector;
+    struct chunk_rule old;
     int r;
 
+    assert(key->zone == 0);
     choose(&s, key, spec, rep);
     s.pool_threads = s.threads > 1 && direct ? s.threads * DIRECT_THREADS : s.threads;
     r = pool_open(&s.pool, s.pool_threads, rep);
     if (r == 0)
-        r = describe(&sector, key, &s, spec, rep);
+        r = describe(&sector, &old, key, &s, spec, rep);
     if (r == 0)
         r = sector_plain_open(&s.plain, container, &sector, rep);
     s.top = s.plain;

@@ -169,17 +169,17 @@ static int fill_volume(struct key_volume *v, const struct native_header *h,
         .zero_pieces = true,
         .discard = h->flags & NATIVE_FLAG_DISCARD,
         .slot = slot,
-        .prk = copy,
-        .chunk_shift = h->chunk_shift,
-        .info_head_len = sizeof(head) - 1,
-        .info_tail_len = sizeof(h->params_sha256),
+        .rule = {.prk = copy,
+                 .chunk_shift = h->chunk_shift,
+                 .head_len = sizeof(head) - 1,
+                 .tail_len = sizeof(h->params_sha256)},
     };
     copy = (struct secret){0};
     strcpy(v->cipher, native_cipher_name(h->cipher));
     memcpy(v->uuid, h->uuid, sizeof(v->uuid));
     memcpy(v->label, h->label, sizeof(v->label));
-    memcpy(v->info_head, head, sizeof(head) - 1);
-    memcpy(v->info_tail, h->params_sha256, sizeof(h->params_sha256));
+    memcpy(v->rule.head, head, sizeof(head) - 1);
+    memcpy(v->rule.tail, h->params_sha256, sizeof(h->params_sha256));
     return 0;
 }
 

@@ -95,6 +95,76 @@ static void any_operations_equal_an_array(void **state)
     }
 }
 
+/* The whole disk as one of the keys shows it. */
+static void read_all(unsigned char *to, struct blk *mem, const struct chunk_rule *keys)
+{
+    struct sector_spec spec = spec_for(4096, NULL);
+    struct blk *b;
+
+    spec.keys = *keys;
+    b = open_over(mem, &spec);
+    assert_int_equal(blk_read(b, to, SIZE, 0), 0);
+    b->below = NULL; /* stays */
+    blk_close(b);
+}
+
+/* Requests of any length across the boundary are the disk's; what lies below it is the new key's,
+ * what lies above the old one's. */
+static void two_keys_meet_at_the_boundary(void **state)
+{
+    static const uint64_t boundaries[] = {0, 4096, 1048576 + 8192, SIZE - 4096, SIZE};
+    uint64_t seed = test_seed();
+    AUTO_FREE unsigned char *disk = malloc(SIZE), *under_new = malloc(SIZE),
+                            *under_old = malloc(SIZE);
+    struct chunk_rule old = spec_for(4096, NULL).keys;
+    struct pool *pool = NULL;
+
+    (void)state;
+    memset(old.tail, 1, sizeof(old.tail));
+    assert_int_equal(pool_open(&pool, 3, NULL), 0);
+    for (unsigned i = 0; i < sizeof(boundaries) / sizeof(boundaries[0]); i++) {
+        struct sector_spec spec = spec_for(4096, pool);
+        struct blk *mem = memory(), *b;
+        uint64_t at = boundaries[i];
+
+        spec.old_keys = &old;
+        spec.boundary = at;
+        b = open_over(mem, &spec);
+        crowd_run(&(struct crowd_spec){.blk = b,
+                                       .seed = seed + i,
+                                       .n_threads = 4,
+                                       .n_ops = 60,
+                                       .max_len = 600 * 1024,
+                                       .granule = 512,
+                                       .zeros = 1});
+        test_random_bytes(&seed, disk, SIZE);
+        assert_int_equal(blk_write(b, disk, SIZE, 0), 0);
+        read_all(under_new, mem, &spec.keys);
+        read_all(under_old, mem, &old);
+        assert_memory_equal(under_new, disk, at);
+        assert_memory_equal(under_old + at, disk + at, SIZE - at);
+        assert_true(at == 0 || memcmp(under_old, disk, at) != 0);
+        assert_true(at == SIZE || memcmp(under_new + at, disk + at, SIZE - at) != 0);
+        blk_close(b);
+    }
+    pool_close(pool);
+}
+
+static void a_boundary_inside_a_sector_is_refused(void **state)
+{
+    struct sector_spec spec = spec_for(4096, NULL);
+    struct chunk_rule old = spec.keys;
+    struct blk *mem = memory(), *b = NULL;
+
+    (void)state;
+    spec.old_keys = &old;
+    spec.boundary = 512;
+    assert_int_equal(sector_plain_open(&b, mem, &spec, NULL), -EINVAL);
+    spec.boundary = SIZE + 4096;
+    assert_int_equal(sector_plain_open(&b, mem, &spec, NULL), -EINVAL);
+    blk_close(mem);
+}
+
 static void below_lies_no_plaintext(void **state)
 {
     struct sector_spec spec = spec_for(4096, NULL);
@@ -225,6 +295,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_operations_equal_an_array),
+        cmocka_unit_test(two_keys_meet_at_the_boundary),
+        cmocka_unit_test(a_boundary_inside_a_sector_is_refused),
         cmocka_unit_test(below_lies_no_plaintext),
         cmocka_unit_test(zeros_below_read_as_zeros_and_come_from_discard),
         cmocka_unit_test(without_zero_pieces_zeros_are_enciphered),

@@ -128,11 +128,11 @@ static void a_new_container_opens_as_it_was_asked_for(void **state)
     assert_int_equal(v.sector_size, 512);
     assert_int_equal(v.data_offset, NATIVE_DATA);
     assert_int_equal(v.size, CONTAINER_DISK);
-    assert_int_equal(v.chunk_shift, 32);
+    assert_int_equal(v.rule.chunk_shift, 32);
     assert_true(v.zero_pieces && v.discard);
-    assert_int_equal(v.prk.len, 32);
-    assert_memory_equal(v.info_head, "hushvol v1 xts", v.info_head_len);
-    assert_int_equal(v.info_tail_len, 32);
+    assert_int_equal(v.rule.prk.len, 32);
+    assert_memory_equal(v.rule.head, "hushvol v1 xts", v.rule.head_len);
+    assert_int_equal(v.rule.tail_len, 32);
     native->close(ks);
 }
 

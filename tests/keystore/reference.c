@@ -67,16 +67,16 @@ static struct blk *cipher_over(struct blk *b, const struct key_volume *v)
                                .size = v->size,
                                .zero_pieces = v->zero_pieces,
                                .discard = v->discard,
-                               .keys = {.prk = &v->prk,
-                                        .shift = v->chunk_shift,
-                                        .head_len = v->info_head_len,
-                                        .tail_len = v->info_tail_len},
+                               .keys = {.prk = &v->rule.prk,
+                                        .shift = v->rule.chunk_shift,
+                                        .head_len = v->rule.head_len,
+                                        .tail_len = v->rule.tail_len},
                                .n_lanes = 1,
                                .n_callers = 1};
     struct blk *disk = NULL;
 
-    memcpy(spec.keys.head, v->info_head, sizeof(spec.keys.head));
-    memcpy(spec.keys.tail, v->info_tail, sizeof(spec.keys.tail));
+    memcpy(spec.keys.head, v->rule.head, sizeof(spec.keys.head));
+    memcpy(spec.keys.tail, v->rule.tail, sizeof(spec.keys.tail));
     assert_int_equal(sector_plain_open(&disk, b, &spec, NULL), 0);
     return disk;
 }
@@ -378,11 +378,11 @@ static void chunk_keys_are_the_reference_s(void **state)
         unsigned char info[72], key[64], want[64];
         char hex[129] = "";
 
-        memcpy(info, v.info_head, v.info_head_len);
-        bytes_put_le64(info + v.info_head_len, chunks[i]);
-        memcpy(info + v.info_head_len + 8, v.info_tail, v.info_tail_len);
+        memcpy(info, v.rule.head, v.rule.head_len);
+        bytes_put_le64(info + v.rule.head_len, chunks[i]);
+        memcpy(info + v.rule.head_len + 8, v.rule.tail, v.rule.tail_len);
         assert_int_equal(
-            hkdf_expand(key, 64, v.prk.bytes, info, v.info_head_len + 8 + v.info_tail_len), 0);
+            hkdf_expand(key, 64, v.rule.prk.bytes, info, v.rule.head_len + 8 + v.rule.tail_len), 0);
         snprintf(words, sizeof(words), "chunk-key %s %" PRIu64 " --passphrase x", path, chunks[i]);
         reference(words, hex, sizeof(hex) - 1);
         assert_int_equal(from_hex(want, sizeof(want), hex), 64);

@@ -257,11 +257,11 @@ static void open_recorded(struct vol_stack *s, struct blk **record)
                                              .data_offset = MIB,
                                              .size = 2 * MIB,
                                              .zero_pieces = true,
-                                             .chunk_shift = 32};
+                                             .rule.chunk_shift = 32};
     struct vol_spec spec = {.threads = 2, .no_readahead = true}; /* we change what is below */
     struct blk *mem = NULL;
 
-    assert_int_equal(secret_make(&key.prk, 32), 0);
+    assert_int_equal(secret_make(&key.rule.prk, 32), 0);
     assert_int_equal(blk_memory_open(&mem, 3 * MIB, 1), 0);
     assert_int_equal(blk_record_open(record, mem), 0);
     assert_int_equal(vol_stack_open(s, *record, &key, &spec, NULL), 0);
