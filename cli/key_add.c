@@ -6,6 +6,7 @@
  */
 
 #include "cli/credential_options.h"
+#include "keystore/change.h"
 #include "keystore/unlock.h"
 
 #include <errno.h>
@@ -103,17 +104,16 @@ static int add_slot(struct key_container *c, const struct request *q, struct rep
     AUTO_KEY_VOLUME struct key_volume volume = {0};
     int r;
 
-    if (c->format->add == NULL)
-        return report_error(rep, EOPNOTSUPP, "adding a key is not possible in the %s format",
-                            c->format->name);
-    r = key_unlock_with(c, &q->old_key, KEY_SLOT_ANY, &volume, rep);
+    r = key_change_possible(c->format, KEY_PATCH_ADD, rep);
+    if (r == 0)
+        r = key_unlock_with(c, &q->old_key, KEY_SLOT_ANY, &volume, rep);
     if (r == 0 && c->format->repair != NULL)
         r = c->format->repair(c->store, rep);
     if (r == 0)
         r = credential_read(&cred, &q->new_key, rep);
     if (r < 0)
         return r;
-    return c->format->add(c->store, &cred, q->slot, q->label, &q->kdf, rep);
+    return key_change_add(c, &cred, q->slot, q->label, &q->kdf, rep);
 }
 
 static int key_add(int argc, char **argv)

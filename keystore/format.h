@@ -141,9 +141,9 @@ struct key_format {
                 struct report *rep);
     /* Write a change, wherever it comes from: its slot and its bytes are checked first. Needs no
      * key. Atomic: at every moment the old header or the new one opens. -EEXIST, -ENOENT the slot
-     * is in use or is not; -EPERM it is the last usable slot and there is no force; -EINVAL no such
-     * slot or not a slot's bytes; -EBADMSG a header copy is damaged and has to be mended first (any
-     * unlock for writing does). */
+     * is in use or is not; -EPERM no slot would be left that opens here, and there is no force;
+     * -EINVAL no such slot, not a slot's bytes, or those of another container's; -EBADMSG a header
+     * copy is damaged and has to be mended first (any unlock for writing does); -EROFS. */
     int (*apply)(struct key_store *ks, const struct key_patch *p, struct report *rep);
     /* A format whose library only writes straight to the container has these instead of seal and
      * apply; they cannot be used while it is mounted. Return the slot. */
@@ -153,6 +153,9 @@ struct key_format {
                   const struct kdf_request *kdf, struct report *rep);
     int (*remove)(struct key_store *ks, int slot, bool force, struct report *rep);
     int (*erase)(struct key_store *ks, struct report *rep);
+    /* Destroy every slot of a header that nobody has open, in whatever state it is: damaged, of a
+     * later version, half erased before. Needs no open, so it works where that fails. */
+    int (*destroy)(struct blk *header, struct report *rep);
 
     /* What import() takes to open the volume without a credential: for a suspended volume that is
      * resumed by another process. After an unlock. */

@@ -40,13 +40,20 @@ static bool kdf_fits(uint64_t memory, uint64_t available)
     return memory <= available / 4 * 3;
 }
 
+bool kdf_allowed(const struct kdf_cost *cost)
+{
+    uint64_t memory = (uint64_t)cost->m_kib * 1024;
+
+    return cost->p == 1 && cost->t >= 1 && cost->t <= T_MAX && cost->m_kib >= MEMORY_MIN_KIB &&
+           memory <= MEMORY_MAX && memory * cost->t <= WORK_MAX;
+}
+
 int kdf_check(const struct kdf_cost *cost, unsigned slot, struct report *rep)
 {
     uint64_t memory = (uint64_t)cost->m_kib * 1024, available;
     char need[SIZE_TEXT], have[SIZE_TEXT];
 
-    if (cost->p != 1 || cost->t < 1 || cost->t > T_MAX || cost->m_kib < MEMORY_MIN_KIB ||
-        memory > MEMORY_MAX || memory * cost->t > WORK_MAX)
+    if (!kdf_allowed(cost))
         return report_error(rep, EBADMSG,
                             "key slot %u asks for an impossible derivation (%" PRIu32
                             " KiB, %" PRIu32 " passes, %" PRIu32 " lanes)",

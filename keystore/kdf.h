@@ -7,6 +7,7 @@
 #include "base/report.h"
 #include "base/secret.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct kdf_cost {
@@ -32,7 +33,9 @@ int kdf_choose(struct kdf_cost *ret, const struct kdf_request *req, struct repor
 /* The memory, and the fewest passes, that a new slot gets by itself where so many bytes are
  * available. */
 void kdf_default_cost(struct kdf_cost *ret, uint64_t available);
-/* May a header ask for this here? -EBADMSG outside what the format allows (p, m, t, m*t), -ENOMEM
+/* Is this within what the format allows (p, m, t, m*t), on whatever machine? */
+bool kdf_allowed(const struct kdf_cost *cost);
+/* May a header ask for this here? -EBADMSG outside what the format allows, -ENOMEM
  * when it is more than 75 % of the memory available, naming slot and both figures. Nothing is run.
  */
 int kdf_check(const struct kdf_cost *cost, unsigned slot, struct report *rep);

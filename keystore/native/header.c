@@ -276,12 +276,25 @@ static int header_mac(unsigned char mac[32], const unsigned char *block,
                : -EIO;
 }
 
+int native_header_sum(unsigned char block[NATIVE_BLOCK])
+{
+    return block_sum(block + AT_SHA256, block);
+}
+
+void native_header_touch(unsigned char block[NATIVE_BLOCK])
+{
+    uint64_t slot_seq = bytes_get_le64(block + AT_SLOT_SEQ);
+
+    if (slot_seq < UINT64_MAX - 1)
+        bytes_put_le64(block + AT_SLOT_SEQ, slot_seq + 1);
+}
+
 int native_header_seal(unsigned char block[NATIVE_BLOCK], const struct native_header *h,
                        const struct secret *prk)
 {
     int r = header_mac(block + AT_MAC, block, h, prk);
 
-    return r < 0 ? r : block_sum(block + AT_SHA256, block);
+    return r < 0 ? r : native_header_sum(block);
 }
 
 int native_header_verify(const unsigned char block[NATIVE_BLOCK], const struct native_header *h,

@@ -65,9 +65,14 @@ int native_header_prk(struct secret *prk, const struct native_header *h,
 /* Set the MAC and the checksum. -ENOMEM, -EIO. */
 int native_header_seal(unsigned char block[NATIVE_BLOCK], const struct native_header *h,
                        const struct secret *prk);
+/* Set the checksum alone: after a change behind the MAC, which needs no key. -EIO. */
+int native_header_sum(unsigned char block[NATIVE_BLOCK]);
 /* 0 when the MAC fits, -EBADMSG when not (silent); -ENOMEM, -EIO. */
 int native_header_verify(const unsigned char block[NATIVE_BLOCK], const struct native_header *h,
                          const struct secret *prk);
+
+/* Raise slot_seq in the bytes, as far as it goes. For blocks that decode cannot take apart. */
+void native_header_touch(unsigned char block[NATIVE_BLOCK]);
 
 static inline unsigned char *native_header_slot(unsigned char *block, unsigned index)
 {

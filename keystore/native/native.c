@@ -2,15 +2,15 @@
 #include "keystore/native/native.h"
 
 /* What the format offers to the rest, put together from the copies on the medium (store), the
- * unlock (unlock) and the bytes (header, slot). */
+ * unlock (unlock), the changes of slots (change) and the bytes (header, slot). */
 
 #include "base/bytes.h"
+#include "keystore/native/change.h"
 #include "keystore/native/header.h"
 #include "keystore/native/slot.h"
 #include "keystore/native/store.h"
 #include "keystore/native/unlock.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -141,51 +141,6 @@ static int native_slots(struct key_store *ks, struct key_slot_info *out, unsigne
     return n > 0 ? (int)n : unknown;
 }
 
-/* The slot to fill: the wanted one if it is free, else the first that is. */
-static int free_slot(struct key_store *ks, int wanted, struct report *rep)
-{
-    struct native_slot s;
-
-    if (wanted != KEY_SLOT_ANY && (wanted < 0 || wanted >= NATIVE_SLOTS))
-        return report_error(rep, EINVAL, "there is no key slot %d (0 to %d)", wanted,
-                            NATIVE_SLOTS - 1);
-    for (unsigned i = 0; i < NATIVE_SLOTS; i++) {
-        if (wanted != KEY_SLOT_ANY && wanted != (int)i)
-            continue;
-        native_slot_decode(&s, native_header_slot(ks->copy[ks->current].block, i));
-        if (!s.used)
-            return (int)i;
-    }
-    if (wanted != KEY_SLOT_ANY)
-        return report_error(rep, EEXIST, "key slot %d is in use", wanted);
-    return report_error(rep, ENOSPC, "all %d key slots are in use", NATIVE_SLOTS);
-}
-
-static int native_add(struct key_store *ks, const struct credential *cred, int slot,
-                      const char *label, const struct kdf_request *kdf, struct report *rep)
-{
-    struct kdf_cost cost;
-    int r, index = free_slot(ks, slot, rep);
-
-    assert(ks->master.bytes != NULL);
-    if (index < 0)
-        return index;
-    if (label != NULL && strlen(label) > NATIVE_SLOT_LABEL)
-        return report_error(rep, EINVAL, "the label of a key slot has at most %d bytes",
-                            NATIVE_SLOT_LABEL);
-    r = kdf_choose(&cost, kdf, rep);
-    if (r == 0)
-        r = native_store_repair(ks, rep);
-    if (r < 0)
-        return r;
-    memcpy(ks->next, ks->copy[ks->current].block, NATIVE_BLOCK);
-    r = native_slot_wrap(native_header_slot(ks->next, (unsigned)index), (unsigned)index,
-                         &ks->copy[ks->current].header, &cost, label, cred, &ks->master, rep);
-    if (r == 0)
-        r = native_store_update(ks, rep);
-    return r < 0 ? r : index;
-}
-
 const struct key_format native_format = {
     .name = "native",
     .recognise = native_recognise,
@@ -197,7 +152,9 @@ const struct key_format native_format = {
     .unlock = native_unlock,
     .repair = native_store_repair,
     .slots = native_slots,
-    .add = native_add,
+    .seal = native_seal,
+    .apply = native_apply,
+    .destroy = native_store_destroy,
     .export = native_export,
     .import = native_import,
     .forget = native_store_forget,

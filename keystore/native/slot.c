@@ -203,6 +203,12 @@ int native_slot_wrap(unsigned char slot[NATIVE_SLOT], unsigned index, const stru
     return r < 0 ? r : slot_tag(slot + AT_TAG, slot, h, &keys);
 }
 
+void native_slot_destroy(unsigned char slot[NATIVE_SLOT])
+{
+    secret_random(slot, NATIVE_SLOT);
+    slot[AT_STATE] = STATE_EMPTY;
+}
+
 int native_slot_unwrap(struct secret *master, const unsigned char slot[NATIVE_SLOT], unsigned index,
                        const struct native_header *h, const struct credential *cred,
                        struct report *rep)

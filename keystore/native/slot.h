@@ -36,6 +36,8 @@ const char *native_slot_kind_words(enum key_slot_kind kind);
 int native_slot_wrap(unsigned char slot[NATIVE_SLOT], unsigned index, const struct native_header *h,
                      const struct kdf_cost *cost, const char *label, const struct credential *cred,
                      const struct secret *master, struct report *rep);
+/* Make it empty, and nothing of what was in it remains. */
+void native_slot_destroy(unsigned char slot[NATIVE_SLOT]);
 /* -EKEYREJECTED, in silence, when cred does not open it. Its cost was checked (kdf_check), and its
  * kind is cred's. -ENOMEM, -EIO. */
 int native_slot_unwrap(struct secret *master, const unsigned char slot[NATIVE_SLOT], unsigned index,

@@ -8,7 +8,11 @@
  *    starts from two equal copies: when copy 1 is the only good one, copy 0 is mended first.
  * 3. Only what was verified with the key is written: a copy is mended from one whose MAC fits.
  * 4. After a write that failed nobody knows what is on the medium: no further update by this store.
- */
+ * 5. Erasing writes what will be the newest copy over the one that does not count, then over the
+ *    other: a crash between leaves a newest copy that is whole and has no slots, one inside leaves
+ *    the container as it was. */
+
+#include "keystore/native/slot.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -53,12 +57,17 @@ void native_store_close(struct key_store *ks)
     free(ks);
 }
 
+static bool copy_exists(const struct key_store *ks, unsigned i)
+{
+    return native_copy_off(i) <= ks->b->size && NATIVE_BLOCK <= ks->b->size - native_copy_off(i);
+}
+
 static int read_copy(struct key_store *ks, unsigned i)
 {
     struct native_copy *c = &ks->copy[i];
     int r;
 
-    if (native_copy_off(i) > ks->b->size || NATIVE_BLOCK > ks->b->size - native_copy_off(i))
+    if (!copy_exists(ks, i))
         return -EBADMSG;
     r = blk_read(ks->b, c->block, NATIVE_BLOCK, native_copy_off(i));
     return r < 0 ? r : native_header_decode(&c->header, c->block, NULL);
@@ -122,25 +131,30 @@ static void warn_damage(const struct key_store *ks, unsigned i, struct report *r
 }
 
 /* Find the copy that counts (1). */
-static int choose_copy(struct key_store *ks, struct report *rep)
+static void choose_copy(struct key_store *ks)
+{
+    const struct native_copy *c = ks->copy;
+
+    ks->current = !copy_counts(&c[0]) || (copy_counts(&c[1]) && copy_newer(&c[1], &c[0]));
+}
+
+static int check_chosen(struct key_store *ks, struct report *rep)
 {
     const struct native_copy *c = ks->copy;
     struct native_header h;
 
-    if (!copy_counts(&c[0]) && !copy_counts(&c[1]))
+    if (!copy_counts(&c[ks->current]))
         return explain_damage(ks, rep);
-    ks->current = !copy_counts(&c[0]) || (copy_counts(&c[1]) && copy_newer(&c[1], &c[0]));
     if (c[ks->current].state == -EOPNOTSUPP)
         return native_header_decode(&h, c[ks->current].block, rep);
     warn_damage(ks, !ks->current, rep);
     return native_store_check(ks, &c[ks->current].header, rep);
 }
 
-int native_store_open(struct key_store **ret, struct blk *header, struct blk *data,
+static int store_read(struct key_store **ret, struct blk *header, struct blk *data,
                       struct report *rep)
 {
     struct key_store *ks = aligned_alloc(NATIVE_ALIGN, sizeof(*ks));
-    int r;
 
     if (ks == NULL)
         return report_error(rep, ENOMEM, "no memory for the header");
@@ -149,7 +163,20 @@ int native_store_open(struct key_store **ret, struct blk *header, struct blk *da
     ks->data = data;
     for (unsigned i = 0; i < NATIVE_COPIES; i++)
         ks->copy[i].state = read_copy(ks, i);
-    r = choose_copy(ks, rep);
+    *ret = ks;
+    return 0;
+}
+
+int native_store_open(struct key_store **ret, struct blk *header, struct blk *data,
+                      struct report *rep)
+{
+    struct key_store *ks = NULL;
+    int r = store_read(&ks, header, data, rep);
+
+    if (r < 0)
+        return r;
+    choose_copy(ks);
+    r = check_chosen(ks, rep);
     if (r < 0) {
         native_store_close(ks);
         return r;
@@ -158,7 +185,7 @@ int native_store_open(struct key_store **ret, struct blk *header, struct blk *da
     return 0;
 }
 
-/* Every write after an unlock goes through here: none follows one that failed (4). */
+/* Every write of a header that is to open goes through here: none follows one that failed (4). */
 static int store_write(struct key_store *ks, unsigned i, const unsigned char *block,
                        struct report *rep)
 {
@@ -193,20 +220,46 @@ int native_store_repair(struct key_store *ks, struct report *rep)
     return 0;
 }
 
-/* Number ks->next, authenticate it, store it (2). The repair before it saw to (4). */
+int native_store_ready(struct key_store *ks, struct report *rep)
+{
+    const struct native_copy *c = ks->copy;
+
+    if (ks->b->read_only)
+        return report_error(rep, EROFS, "the container is open for reading only");
+    if (ks->broken || ks->prk.bytes != NULL)
+        return native_store_repair(ks, rep);
+    if (c[0].state != 0 || c[1].state != 0 || memcmp(c[0].block, c[1].block, NATIVE_BLOCK) != 0)
+        return report_error(rep, EBADMSG,
+                            "header copy %u is damaged or out of date and has to be mended first "
+                            "(unlocking the container for writing does that)",
+                            !ks->current);
+    return 0;
+}
+
+/* The numbers and the sums of ks->next: all of them with the key, else those behind the MAC. */
+static int finish_next(struct key_store *ks, struct native_header *h, struct report *rep)
+{
+    bool keyed = ks->prk.bytes != NULL;
+    int r;
+
+    h->slot_seq++;
+    h->seq += keyed;
+    if (h->seq == UINT64_MAX || h->slot_seq == UINT64_MAX)
+        return report_error(rep, EOVERFLOW, "the header was changed too often");
+    r = native_header_encode(ks->next, h);
+    if (r < 0)
+        return r;
+    return keyed ? native_header_seal(ks->next, h, &ks->prk) : native_header_sum(ks->next);
+}
+
+/* Complete ks->next, store it (2). native_store_ready() before it saw to (4). */
 int native_store_update(struct key_store *ks, struct report *rep)
 {
     struct native_header h = ks->copy[ks->current].header;
     int r;
 
     assert(!ks->broken);
-    h.seq++;
-    h.slot_seq++;
-    if (h.seq == UINT64_MAX || h.slot_seq == UINT64_MAX)
-        return report_error(rep, EOVERFLOW, "the header was changed too often");
-    r = native_header_encode(ks->next, &h);
-    if (r == 0)
-        r = native_header_seal(ks->next, &h, &ks->prk);
+    r = finish_next(ks, &h, rep);
     if (r == 0)
         r = store_write(ks, 1, ks->next, rep);
     if (r == 0)
@@ -218,4 +271,61 @@ int native_store_update(struct key_store *ks, struct report *rep)
         memcpy(ks->copy[i].block, ks->next, NATIVE_BLOCK);
     }
     return 0;
+}
+
+/* A block without slots; the checksum fits if it fitted before. */
+static int erase_block(unsigned char *block, bool fits)
+{
+    for (unsigned i = 0; i < NATIVE_SLOTS; i++)
+        native_slot_destroy(native_header_slot(block, i));
+    if (!fits)
+        return 0;
+    native_header_touch(block);
+    return native_header_sum(block);
+}
+
+/* (5): the copy that does not count is replaced first, the one that counts last. Each is tried
+ * though the other failed. */
+static int write_erased(struct key_store *ks, struct report *rep)
+{
+    int r = 0;
+
+    for (unsigned n = 0; n < NATIVE_COPIES; n++) {
+        unsigned i = n == 0 ? !ks->current : ks->current;
+        int one = copy_exists(ks, i) ? write_copy(ks->b, i, ks->copy[i].block, rep) : 0;
+
+        r = r < 0 ? r : one;
+    }
+    ks->broken = r < 0;
+    return r;
+}
+
+int native_store_erase(struct key_store *ks, struct report *rep)
+{
+    struct native_copy *c = ks->copy, *good = &c[ks->current];
+    int r = 0;
+
+    if (ks->b->read_only)
+        return report_error(rep, EROFS, "the container is open for reading only");
+    if (copy_counts(good)) {
+        r = erase_block(good->block, true);
+        native_header_decode(&good->header, good->block, NULL);
+        c[!ks->current] = *good;
+    }
+    for (unsigned i = 0; i < NATIVE_COPIES && !copy_counts(good); i++)
+        r = erase_block(c[i].block, false);
+    return r < 0 ? r : write_erased(ks, rep);
+}
+
+int native_store_destroy(struct blk *header, struct report *rep)
+{
+    struct key_store *ks = NULL;
+    int r = store_read(&ks, header, header, rep);
+
+    if (r == 0) {
+        choose_copy(ks);
+        r = native_store_erase(ks, rep);
+    }
+    native_store_close(ks);
+    return r;
 }

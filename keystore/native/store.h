@@ -50,6 +50,15 @@ int native_store_check(const struct key_store *ks, const struct native_header *h
 int native_store_create(struct blk *b, const unsigned char block[NATIVE_BLOCK], struct report *rep);
 /* After an unlock: make the other copy equal to the current one, and say so when it was not. */
 int native_store_repair(struct key_store *ks, struct report *rep);
-/* After an unlock and a repair: ks->next, the current block with other slots, becomes the header.
- * -EOVERFLOW when it was changed too often. */
+/* Before an update: are both copies equal? After an unlock one that is not is mended, without a key
+ * it is -EBADMSG. -EROFS; -EIO after a write that failed. */
+int native_store_ready(struct key_store *ks, struct report *rep);
+/* After that: ks->next, the current block with other slots, becomes the header; numbered and
+ * authenticated anew when the key is known. -EOVERFLOW when it was changed too often. */
 int native_store_update(struct key_store *ks, struct report *rep);
+
+/* Destroy every slot of both copies, whatever state they are in: what is not the copy that counts
+ * gives way to it, and neither has slots. Tries both; the first error. */
+int native_store_erase(struct key_store *ks, struct report *rep);
+/* The same for a header that need not open. */
+int native_store_destroy(struct blk *header, struct report *rep);

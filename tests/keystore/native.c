@@ -573,9 +573,14 @@ static int add(struct key_store *ks, const char *passphrase, int slot, const cha
                struct report *rep)
 {
     AUTO_CREDENTIAL struct credential cred = {0};
+    struct key_patch p;
+    int r;
 
     container_credential(&cred, passphrase, NULL);
-    return native->add(ks, &cred, slot, label, &cheapest, rep);
+    r = native->seal(ks, KEY_PATCH_ADD, &cred, slot, label, &cheapest, &p, rep);
+    if (r == 0)
+        r = native->apply(ks, &p, rep);
+    return r < 0 ? r : (int)p.slot;
 }
 
 static void an_added_slot_opens_and_is_listed(void **state)
