@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "volume/volume.h"
+#include "volume/draft.h"
 
 /* Everything is checked, then room is made beside what is there, then the passphrase is asked for,
  * then all is written and takes its place: a wrong word must not cost an existing file, and nobody
@@ -60,53 +60,82 @@ static int fill_device(struct key_create *header, const struct key_format *forma
     return 0;
 }
 
-static int write_header(struct blk *b, const struct key_format *format,
-                        const struct key_create *header, const struct vol_create *spec,
-                        struct report *rep)
+static int make_header(struct vol_draft *d, const struct key_create *header,
+                       const struct vol_create *spec, struct report *rep)
 {
-    AUTO_CREDENTIAL struct credential cred = {0};
-    int r = credential_read(&cred, &spec->credential, rep);
+    int r = credential_read(&d->cred, &spec->credential, rep);
 
     if (r == 0)
-        r = format->create(b, header, &cred, rep);
-    if (r == 0)
-        r = progress_step(spec->progress, b->size,
-                          b->size); /* the last chance to want none of it */
-    if (r == 0)
-        r = blk_file_commit(b, rep);
+        r = d->format->create(d->blk, header, &d->cred, rep);
     return r;
 }
 
-int vol_create(const struct vol_create *spec, pid_t *holder, struct report *rep)
+static int check_request(struct key_create *header, const struct key_format *format,
+                         const struct vol_create *spec, struct report *rep)
 {
-    const struct key_format *format = key_format_named(spec->format);
+    int r;
+
+    if (format == NULL || format->create == NULL)
+        return report_error(rep, EOPNOTSUPP, "this version cannot make containers of format \"%s\"",
+                            spec->format);
+    header->discard = spec->sparse;
+    r = check_cipher(header, rep);
+    if (r == 0)
+        r = disk_size(&header->size, spec, rep);
+    if (r == 0 && header->size != 0)
+        r = format->check_create(header, rep);
+    return r;
+}
+
+int vol_draft_open(struct vol_draft *ret, const struct vol_create *spec, pid_t *holder,
+                   struct report *rep)
+{
+    AUTO_VOL_DRAFT struct vol_draft d = {.format = key_format_named(spec->format)};
     struct key_create header = spec->header;
-    AUTO_BLK struct blk *b = NULL;
     int r;
 
     if (holder != NULL)
         *holder = 0; /* whoever has it open is not known to the kernel by pid */
-    if (format == NULL || format->create == NULL)
-        return report_error(rep, EOPNOTSUPP, "this version cannot make containers of format \"%s\"",
-                            spec->format);
-    header.discard = spec->sparse;
-    r = check_cipher(&header, rep);
-    if (r == 0)
-        r = disk_size(&header.size, spec, rep);
-    if (r == 0 && header.size != 0)
-        r = format->check_create(&header, rep);
+    r = check_request(&header, d.format, spec, rep);
     if (r < 0)
         return r;
 
     const struct blk_file_create file = {.path = spec->container,
-                                         .size = format->container_size(header.size),
+                                         .size = d.format->container_size(header.size),
                                          .preallocate = !spec->sparse,
                                          .replace = spec->force,
                                          .progress = spec->progress};
-    r = blk_file_create(&b, &file, rep);
+    r = blk_file_create(&d.blk, &file, rep);
     if (r == 0 && header.size == 0)
-        r = fill_device(&header, format, b, rep);
+        r = fill_device(&header, d.format, d.blk, rep);
     if (r == 0)
-        r = write_header(b, format, &header, spec, rep);
-    return r;
+        r = make_header(&d, &header, spec, rep);
+    if (r < 0)
+        return r;
+    d.size = header.size;
+    *ret = d;
+    d = (struct vol_draft){0};
+    return 0;
+}
+
+int vol_draft_commit(struct vol_draft *d, struct report *rep)
+{
+    return blk_file_commit(d->blk, rep);
+}
+
+void vol_draft_close(struct vol_draft *d)
+{
+    blk_close(d->blk);
+    credential_done(&d->cred);
+    *d = (struct vol_draft){0};
+}
+
+int vol_create(const struct vol_create *spec, pid_t *holder, struct report *rep)
+{
+    AUTO_VOL_DRAFT struct vol_draft d = {0};
+    int r = vol_draft_open(&d, spec, holder, rep);
+
+    if (r == 0) /* the last chance to want none of it */
+        r = progress_step(spec->progress, d.blk->size, d.blk->size);
+    return r < 0 ? r : vol_draft_commit(&d, rep);
 }
