@@ -73,6 +73,17 @@ int blk_stat(struct blk *b, struct blk_stat *ret)
     return b->ops->stat(b, ret);
 }
 
+int blk_resize(struct blk *b, uint64_t size)
+{
+    if (size & (b->granule - 1))
+        return -EINVAL;
+    if (b->read_only)
+        return -EROFS;
+    if (size == b->size)
+        return 0;
+    return b->ops->resize != NULL ? b->ops->resize(b, size) : -EOPNOTSUPP;
+}
+
 void blk_close(struct blk *b)
 {
     while (b != NULL) {
@@ -116,4 +127,16 @@ int blk_pass_extent(struct blk *b, uint64_t off, struct blk_extent *ret)
 int blk_pass_stat(struct blk *b, struct blk_stat *ret)
 {
     return blk_stat(b->below, ret);
+}
+
+int blk_pass_resize(struct blk *b, uint64_t size)
+{
+    int r;
+
+    if (size < b->size)
+        b->size = size;
+    r = blk_resize(b->below, size);
+    if (r == 0)
+        b->size = size;
+    return r;
 }

@@ -40,6 +40,11 @@ struct blk_ops {
     /* Data or hole at off, and how far; may report data for what is a hole, never the reverse. */
     int (*extent)(struct blk *b, uint64_t off, struct blk_extent *ret);
     int (*stat)(struct blk *b, struct blk_stat *ret);
+    /* Have size bytes from now on, here and as far as that needs it below: growing, the layers
+     * below are larger first; shrinking, the ones above are smaller first. Nobody else may be
+     * inside. The bottom does not make room, it goes to the size that is there (block/file.h makes
+     * it). -EINVAL what is below does not have it, -ENOMEM; then b->size says how large b is. */
+    int (*resize)(struct blk *b, uint64_t size);
     /* Release this layer only; blk_close() goes down. Must stand a half-built layer. */
     void (*close)(struct blk *b);
 };
@@ -60,6 +65,8 @@ int blk_discard(struct blk *b, uint64_t len, uint64_t off);
 int blk_write_zeroes(struct blk *b, uint64_t len, uint64_t off);
 int blk_extent(struct blk *b, uint64_t off, struct blk_extent *ret);
 int blk_stat(struct blk *b, struct blk_stat *ret);
+/* size is a multiple of granule. Nothing is done when it is b->size. */
+int blk_resize(struct blk *b, uint64_t size);
 
 /* Close b and all below it; what was not flushed is lost. NULL is fine. */
 void blk_close(struct blk *b);
@@ -72,6 +79,8 @@ int blk_pass_discard(struct blk *b, uint64_t len, uint64_t off);
 int blk_pass_write_zeroes(struct blk *b, uint64_t len, uint64_t off);
 int blk_pass_extent(struct blk *b, uint64_t off, struct blk_extent *ret);
 int blk_pass_stat(struct blk *b, struct blk_stat *ret);
+/* For a layer as large as the one below: both change, in the right order. */
+int blk_pass_resize(struct blk *b, uint64_t size);
 
 static inline void auto_blk(struct blk **b)
 {

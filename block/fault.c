@@ -174,6 +174,22 @@ static int fault_write_zeroes(struct blk *b, uint64_t len, uint64_t off)
     return r < 0 ? r : fits < len ? -ENOSPC : 0;
 }
 
+static int fault_resize(struct blk *b, uint64_t size)
+{
+    struct fault *f = container_of(b, struct fault, blk);
+    uint64_t had = b->size / ROOM_BLOCK + 1, has = size / ROOM_BLOCK + 1;
+    unsigned char *written;
+    HOLD(&f->lock);
+
+    written = realloc(f->written, has > had ? has : had);
+    if (written == NULL)
+        return -ENOMEM;
+    f->written = written;
+    if (has > had)
+        memset(written + had, 0, has - had);
+    return blk_pass_resize(b, size);
+}
+
 static void fault_close(struct blk *b)
 {
     struct fault *f = container_of(b, struct fault, blk);
@@ -192,6 +208,7 @@ static const struct blk_ops fault_ops = {
     .write_zeroes = fault_write_zeroes,
     .extent = blk_pass_extent,
     .stat = blk_pass_stat,
+    .resize = fault_resize,
     .close = fault_close,
 };
 

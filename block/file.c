@@ -135,6 +135,32 @@ static int file_stat(struct blk *b, struct blk_stat *ret)
     return 0;
 }
 
+int file_real_size(const struct file *f, uint64_t *ret)
+{
+    struct stat st;
+
+    if (f->device)
+        return ioctl(f->fd, BLKGETSIZE64, ret) < 0 ? -errno : 0;
+    if (fstat(f->fd, &st) < 0)
+        return -errno;
+    *ret = (uint64_t)st.st_size;
+    return 0;
+}
+
+/* The file has that size already (blk_file_extend()), or gets it afterwards (blk_file_shrink()). */
+static int file_resize(struct blk *b, uint64_t size)
+{
+    uint64_t there;
+    int r = file_real_size(container_of(b, struct file, blk), &there);
+
+    if (r < 0)
+        return r;
+    if (size > there)
+        return -EINVAL;
+    b->size = size;
+    return 0;
+}
+
 static void file_close(struct blk *b)
 {
     struct file *f = container_of(b, struct file, blk);
@@ -155,6 +181,7 @@ static const struct blk_ops file_ops = {
     .write_zeroes = file_write_zeroes,
     .extent = file_extent,
     .stat = file_stat,
+    .resize = file_resize,
     .close = file_close,
 };
 
@@ -253,14 +280,12 @@ static int file_check_still_there(int fd, const char *path)
 static int file_find_size(struct file *f, struct report *rep)
 {
     struct stat st;
+    int r = fstat(f->fd, &st) < 0 ? -errno : 0;
 
-    if (fstat(f->fd, &st) < 0)
-        return report_errno(rep, errno, "cannot find out the size");
-    f->device = S_ISBLK(st.st_mode);
-    f->blk.size = (uint64_t)st.st_size;
-    if (f->device && ioctl(f->fd, BLKGETSIZE64, &f->blk.size) < 0)
-        return report_errno(rep, errno, "cannot find out the size of the device");
-    return 0;
+    f->device = r == 0 && S_ISBLK(st.st_mode);
+    if (r == 0)
+        r = file_real_size(f, &f->blk.size);
+    return r < 0 ? report_errno(rep, -r, "cannot find out the size") : 0;
 }
 
 /* What O_DIRECT wants of offsets, and of memory in f->mem_align; 0: it is not possible here. */

@@ -52,5 +52,21 @@ int blk_file_create(struct blk **ret, const struct blk_file_create *spec, struct
  * -EEXIST somebody else took the name meanwhile. */
 int blk_file_commit(struct blk *b, struct report *rep);
 
+/* Make room so that the container, whose bytes end at end now, can have size of them: the new ones
+ * are zeros and durably there when this returns 0, and blk_resize() may follow; b->size stays. What
+ * a file has behind end, left there by a resize that did not finish, is nobody's and is replaced.
+ * preallocate: storage for all of it. A device has its size: only looked at, and what it holds
+ * there stays. May take long, requests may run meanwhile; progress may be NULL. -ENOSPC, -EFBIG,
+ * -EINTR (no words) and whatever else fails give back what was taken. */
+int blk_file_extend(struct blk *b, uint64_t end, uint64_t size, bool preallocate,
+                    struct progress *progress, struct report *rep);
+/* Cut the file to size, which is what blk_resize() made of b before, durably. A device stays as it
+ * is. */
+int blk_file_shrink(struct blk *b, uint64_t size, struct report *rep);
+
+/* Bytes of the file or device at this moment: a device may have grown since it was opened. */
+int blk_file_real_size(const struct blk *b, uint64_t *ret);
+/* Is b a block device? */
+bool blk_file_is_device(const struct blk *b);
 /* The descriptor, for fstat and for the messages of open; b is a file layer. */
 int blk_file_fd(const struct blk *b);

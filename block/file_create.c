@@ -15,7 +15,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/random.h>
-#include <sys/vfs.h>
 
 struct file_draft {
     int folder;    /* where it is made */
@@ -101,51 +100,13 @@ static int draft_take_old(struct file_draft *d, const char *path, struct report 
     return file_lock(d->old, F_WRLCK, NULL, rep);
 }
 
-/* What cannot fit is known without trying: to try would fill the host's disk (or memory, on a
- * tmpfs) to the last block, for a moment, under everybody else. Blocks kept for root count as room.
- */
-static int file_check_room(const struct file *f, uint64_t size)
-{
-    struct statfs fs;
-
-    if (fstatfs(f->fd, &fs) < 0 || fs.f_blocks == 0) /* some file systems do not tell */
-        return 0;
-    return size / (uint64_t)fs.f_bsize > fs.f_bfree ? -ENOSPC : 0;
-}
-
-/* Storage for all of a new file. In pieces, so that whoever waits can see it grow, or stop it. */
-static int file_preallocate(struct file *f, const struct blk_file_create *spec)
-{
-    bool fallocates = true;
-    uint64_t off = 0;
-    int r = file_check_room(f, spec->size);
-
-    while (r == 0 && off < spec->size) {
-        uint64_t piece = fallocates ? 1 << 30 : 32 << 20;
-        uint64_t n = spec->size - off < piece ? spec->size - off : piece;
-
-        r = progress_step(spec->progress, off, spec->size);
-        if (r == 0 && fallocates)
-            r = file_fallocate(f, 0, n, off);
-        else if (r == 0)
-            r = file_write_out_zeros(f, n, off);
-        if (fallocates && (r == -EOPNOTSUPP || r == -ENOSYS)) {
-            fallocates = false;
-            r = 0;
-            continue;
-        }
-        off += n;
-    }
-    return r;
-}
-
 static int file_fill(struct file *f, const struct blk_file_create *spec, struct report *rep)
 {
     char size[SIZE_TEXT];
     int r = 0;
 
     if (spec->preallocate)
-        r = file_preallocate(f, spec);
+        r = file_preallocate(f, 0, spec->size, spec->progress);
     else if (ftruncate(f->fd, (off_t)spec->size) < 0)
         r = -errno;
     if (r == -EINTR) /* they know, they asked for it */

@@ -2,7 +2,8 @@
 #pragma once
 
 /* What the parts of the file layer share; nobody else includes it.
- * file.c opens, reads and writes; file_zero.c makes and finds zeros; file_create.c makes new ones.
+ * file.c opens, reads and writes; file_zero.c makes and finds zeros; file_create.c makes new ones;
+ * file_room.c makes them larger and smaller.
  */
 
 #include "base/buf.h"
@@ -35,6 +36,8 @@ int file_check_kind(const struct stat *st, const char *path, struct report *rep)
  * in blk_file_open(); other errors with words. */
 int file_lock(int fd, short type, pid_t *holder, struct report *rep);
 int file_write(struct blk *b, const void *buf, size_t len, uint64_t off);
+/* Bytes of the file or device now, whatever f->blk.size says. */
+int file_real_size(const struct file *f, uint64_t *ret);
 
 /* file_zero.c */
 
@@ -45,6 +48,12 @@ int file_extent(struct blk *b, uint64_t off, struct blk_extent *ret);
 int file_fallocate(struct file *f, int mode, uint64_t len, uint64_t off);
 /* Zeros written like any other bytes. */
 int file_write_out_zeros(struct file *f, uint64_t len, uint64_t off);
+
+/* file_room.c */
+
+/* Storage, which reads as zeros, for the bytes from off to size, where the file has none yet; it is
+ * that large then. -ENOSPC, -EINTR when progress says so: part of it may be there. */
+int file_preallocate(struct file *f, uint64_t off, uint64_t size, struct progress *progress);
 
 /* file_create.c */
 

@@ -56,6 +56,20 @@ static int memory_stat(struct blk *b, struct blk_stat *ret)
     return 0;
 }
 
+static int memory_resize(struct blk *b, uint64_t size)
+{
+    struct memory *m = container_of(b, struct memory, blk);
+    unsigned char *bytes = realloc(m->bytes, size > 0 ? size : 1);
+
+    if (bytes == NULL)
+        return -ENOMEM;
+    if (size > b->size)
+        memset(bytes + b->size, 0, size - b->size);
+    m->bytes = bytes;
+    b->size = size;
+    return 0;
+}
+
 static void memory_close(struct blk *b)
 {
     struct memory *m = container_of(b, struct memory, blk);
@@ -73,6 +87,7 @@ static const struct blk_ops memory_ops = {
     .write_zeroes = memory_write_zeroes,
     .extent = memory_extent,
     .stat = memory_stat,
+    .resize = memory_resize,
     .close = memory_close,
 };
 

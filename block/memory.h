@@ -8,5 +8,7 @@
  * is no power of two, or a size that is not a multiple of it. */
 int blk_memory_open(struct blk **ret, uint64_t size, uint32_t granule);
 
-/* The bytes themselves (b's own, valid until it is closed). */
+/* The bytes themselves (b's own, valid until it is closed or gets another size; new ones are
+ * zeros).
+ */
 unsigned char *blk_memory_bytes(struct blk *b);

@@ -90,6 +90,22 @@ static int record_write_zeroes(struct blk *b, uint64_t len, uint64_t off)
     return r < 0 ? r : record_append(rec, &e);
 }
 
+static int record_resize(struct blk *b, uint64_t size)
+{
+    struct record *rec = container_of(b, struct record, blk);
+    HOLD(&rec->lock);
+    unsigned char *before;
+
+    if (size < b->size)
+        return -EOPNOTSUPP;
+    before = realloc(rec->before, size + 1);
+    if (before == NULL)
+        return -ENOMEM;
+    rec->before = before;
+    memset(before + b->size, 0, size - b->size);
+    return blk_pass_resize(b, size);
+}
+
 static void record_close(struct blk *b)
 {
     struct record *rec = container_of(b, struct record, blk);
@@ -111,6 +127,7 @@ static const struct blk_ops record_ops = {
     .write_zeroes = record_write_zeroes,
     .extent = blk_pass_extent,
     .stat = blk_pass_stat,
+    .resize = record_resize,
     .close = record_close,
 };
 

@@ -15,7 +15,8 @@ struct blk_record_entry {
 };
 
 /* Owns below if it succeeds; keeps a copy of its present content as the state before the log.
- * -ENOMEM, or what reading that gave. */
+ * -ENOMEM, or what reading that gave. It can grow, by bytes that were zeros before the log, but not
+ * shrink (-EOPNOTSUPP): the log is of all of it. */
 int blk_record_open(struct blk **ret, struct blk *below);
 /* The log so far, in order of completion; flush entries stand where the flush returned. A write
  * that failed is there with what it left on the device. Not while requests are running. */

@@ -308,25 +308,36 @@ static int open_lanes(struct sector_engine *e)
 
 static int open_context(struct sector_engine *e, struct context *c, enum direction dir)
 {
-    c->ctx = EVP_CIPHER_CTX_new();
-    if (c->ctx == NULL || EVP_CipherInit_ex2(c->ctx, e->evp, NULL, NULL, dir == ENCRYPT, NULL) != 1)
-        return -ENOMEM;
-    /* Not for XTS, which never pads: a context told so tells its cipher with every IV. */
-    if (EVP_CIPHER_get_block_size(e->evp) > 1 && EVP_CIPHER_CTX_set_padding(c->ctx, 0) != 1)
-        return -ENOMEM;
-    return 0;
+    EVP_CIPHER_CTX *ctx;
+
+    if (c->ctx != NULL)
+        return 0;
+    ctx = EVP_CIPHER_CTX_new();
+    /* No padding; but XTS never pads, and a context told so tells its cipher with every IV. */
+    if (ctx != NULL && EVP_CipherInit_ex2(ctx, e->evp, NULL, NULL, dir == ENCRYPT, NULL) == 1 &&
+        (EVP_CIPHER_get_block_size(e->evp) == 1 || EVP_CIPHER_CTX_set_padding(ctx, 0) == 1)) {
+        c->ctx = ctx;
+        return 0;
+    }
+    EVP_CIPHER_CTX_free(ctx);
+    return -ENOMEM;
 }
 
-static int open_contexts(struct sector_engine *e)
+/* As many in each lane as there are chunks, while that is a number to afford; those that are there
+ * stay. A chunk's place depends on the number, so some will get their key once more. */
+static int open_contexts(struct sector_engine *e, uint64_t n_chunks)
 {
+    unsigned n = n_chunks < LANE_CHUNKS ? (unsigned)n_chunks : LANE_CHUNKS;
     int r = 0;
 
     for (unsigned i = 0; i < e->n_lanes; i++)
-        for (unsigned c = 0; c < e->n_contexts && r == 0; c++) {
+        for (unsigned c = 0; c < n && r == 0; c++) {
             r = open_context(e, &e->lanes[i].contexts[DECRYPT][c], DECRYPT);
             if (r == 0)
                 r = open_context(e, &e->lanes[i].contexts[ENCRYPT][c], ENCRYPT);
         }
+    if (r == 0 && n > e->n_contexts)
+        e->n_contexts = n;
     return r;
 }
 
@@ -344,12 +355,11 @@ static int open_cipher(struct sector_engine *e, const struct sector_engine_spec 
                             e->cipher->evp);
     e->chunk_shift = spec->keys->shift;
     n_chunks = (spec->size >> e->chunk_shift) + 1;
-    e->n_contexts = n_chunks < LANE_CHUNKS ? (unsigned)n_chunks : LANE_CHUNKS;
     r = chunk_keys_open(&e->keys, spec->keys, e->cipher->key_len);
     if (r == 0)
         r = chunk_keys_warm(e->keys, n_chunks);
     if (r == 0)
-        r = open_contexts(e);
+        r = open_contexts(e, n_chunks);
     return r < 0 ? report_errno(rep, -r, "cannot prepare the cipher") : 0;
 }
 
@@ -382,6 +392,17 @@ int sector_engine_open(struct sector_engine **ret, const struct sector_engine_sp
     }
     *ret = e;
     return 0;
+}
+
+int sector_engine_resize(struct sector_engine *e, uint64_t size)
+{
+    uint64_t n_chunks = (size >> e->chunk_shift) + 1;
+    int r;
+
+    if (e->cipher->evp == NULL)
+        return 0;
+    r = chunk_keys_warm(e->keys, n_chunks);
+    return r < 0 ? r : open_contexts(e, n_chunks);
 }
 
 void sector_engine_close(struct sector_engine *e)

@@ -23,6 +23,9 @@ struct sector_engine_spec {
  * cipher. */
 int sector_engine_open(struct sector_engine **ret, const struct sector_engine_spec *spec,
                        struct report *rep);
+/* The volume has this size now: as many more contexts and keys as a new engine of it would have.
+ * Nobody may be inside. -ENOMEM, -EIO: it stays as good as it was. */
+int sector_engine_resize(struct sector_engine *e, uint64_t size);
 /* Wipes all keys. Nobody may be inside. NULL is fine. */
 void sector_engine_close(struct sector_engine *e);
 

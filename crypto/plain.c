@@ -271,6 +271,24 @@ static int plain_extent(struct blk *b, uint64_t off, struct blk_extent *ret)
     return 0;
 }
 
+static int plain_resize(struct blk *b, uint64_t size)
+{
+    struct plain *p = container_of(b, struct plain, blk);
+    int r;
+
+    if (size % p->sector_size != 0 || size > INT64_MAX - p->data_offset)
+        return -EINVAL;
+    r = sector_engine_resize(p->engine, size);
+    if (r < 0)
+        return r;
+    if (size < b->size)
+        b->size = size;
+    r = blk_resize(b->below, p->data_offset + size);
+    if (r == 0)
+        b->size = size;
+    return r;
+}
+
 static void plain_close(struct blk *b)
 {
     struct plain *p = container_of(b, struct plain, blk);
@@ -290,6 +308,7 @@ static const struct blk_ops plain_ops = {
     .write_zeroes = plain_write_zeroes,
     .extent = plain_extent,
     .stat = blk_pass_stat,
+    .resize = plain_resize,
     .close = plain_close,
 };
 

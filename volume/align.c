@@ -173,6 +173,7 @@ static const struct blk_ops align_ops = {
     .write_zeroes = align_write_zeroes,
     .extent = align_extent,
     .stat = blk_pass_stat,
+    .resize = blk_pass_resize,
     .close = align_close,
 };
 

@@ -49,6 +49,13 @@ static int poison_write_zeroes(struct blk *b, uint64_t len, uint64_t off)
     return r < 0 ? r : blk_write_zeroes(b->below, len, off);
 }
 
+static int poison_resize(struct blk *b, uint64_t size)
+{
+    int r = refuse(b);
+
+    return r < 0 ? r : blk_pass_resize(b, size);
+}
+
 /* The lock is held; it is let go meanwhile. */
 static void flush_once(struct poison *p)
 {
@@ -103,6 +110,7 @@ static const struct blk_ops poison_ops = {
     .write_zeroes = poison_write_zeroes,
     .extent = blk_pass_extent,
     .stat = blk_pass_stat,
+    .resize = poison_resize,
     .close = poison_close,
 };
 

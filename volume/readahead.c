@@ -438,6 +438,14 @@ static void drain(struct readahead *r)
     }
 }
 
+/* Nothing prepared may outlive the old size: the last piece becomes longer or shorter, and workers
+ * that are in it would meet the change below. */
+static int readahead_resize(struct blk *b, uint64_t size)
+{
+    drain(container_of(b, struct readahead, blk));
+    return blk_pass_resize(b, size);
+}
+
 static void readahead_close(struct blk *b)
 {
     struct readahead *r = container_of(b, struct readahead, blk);
@@ -461,6 +469,7 @@ static const struct blk_ops readahead_ops = {
     .write_zeroes = readahead_write_zeroes,
     .extent = blk_pass_extent,
     .stat = blk_pass_stat,
+    .resize = readahead_resize,
     .close = readahead_close,
 };
 

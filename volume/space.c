@@ -124,6 +124,7 @@ static const struct blk_ops space_ops = {
     .write_zeroes = space_write_zeroes,
     .extent = blk_pass_extent,
     .stat = blk_pass_stat,
+    .resize = blk_pass_resize,
     .close = space_close,
 };
 

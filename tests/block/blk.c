@@ -14,6 +14,9 @@ struct spy {
     struct blk_extent extent;
     int *n_closed; /* counts up; closed_as is its value then */
     int closed_as;
+    struct blk *above; /* whose size resize is to see */
+    uint64_t above_size;
+    int resize_fails;
 };
 
 static int spy_called(struct blk *b, uint64_t len, uint64_t off)
@@ -55,6 +58,17 @@ static int spy_stat(struct blk *b, struct blk_stat *ret)
     return spy_called(b, 0, 0);
 }
 
+static int spy_resize(struct blk *b, uint64_t size)
+{
+    struct spy *s = container_of(b, struct spy, blk);
+
+    s->above_size = s->above != NULL ? s->above->size : 0;
+    if (s->resize_fails < 0)
+        return s->resize_fails;
+    b->size = size;
+    return spy_called(b, size, 0);
+}
+
 static void spy_close(struct blk *b)
 {
     struct spy *s = container_of(b, struct spy, blk);
@@ -71,6 +85,7 @@ static const struct blk_ops spy_ops = {
     .write_zeroes = spy_called,
     .extent = spy_extent,
     .stat = spy_stat,
+    .resize = spy_resize,
     .close = spy_close,
 };
 
@@ -83,6 +98,7 @@ static const struct blk_ops pass_ops = {
     .write_zeroes = blk_pass_write_zeroes,
     .extent = blk_pass_extent,
     .stat = blk_pass_stat,
+    .resize = blk_pass_resize,
     .close = spy_close,
 };
 
@@ -192,6 +208,40 @@ static void an_extent_ends_with_the_layer(void **state)
     assert_int_equal(e.end, 8192);
 }
 
+static void a_new_size_is_checked_first(void **state)
+{
+    struct spy s = spy_with(65536, 512);
+
+    (void)state;
+    assert_int_equal(blk_resize(&s.blk, 65537), -EINVAL);
+    assert_int_equal(blk_resize(&s.blk, 65536), 0);
+    s.blk.read_only = true;
+    assert_int_equal(blk_resize(&s.blk, 4096), -EROFS);
+    assert_int_equal(s.n_calls, 0);
+    assert_int_equal(s.blk.size, 65536);
+}
+
+/* So that at no moment a layer is larger than what it stands on. */
+static void growing_begins_below_and_shrinking_above(void **state)
+{
+    struct spy s = spy_with(65536, 512);
+    struct blk top = {.ops = &pass_ops, .below = &s.blk, .size = 65536, .granule = 512};
+
+    (void)state;
+    s.above = &top;
+    assert_int_equal(blk_resize(&top, 131072), 0);
+    assert_int_equal(s.above_size, 65536);
+    assert_int_equal(top.size, 131072);
+    assert_int_equal(s.blk.size, 131072);
+    assert_int_equal(blk_resize(&top, 4096), 0);
+    assert_int_equal(s.above_size, 4096);
+    assert_int_equal(top.size, 4096);
+    assert_int_equal(s.blk.size, 4096);
+    s.resize_fails = -ENOMEM;
+    assert_int_equal(blk_resize(&top, 8192), -ENOMEM);
+    assert_int_equal(top.size, 4096);
+}
+
 static void close_goes_from_the_top_down(void **state)
 {
     int n_closed = 0;
@@ -217,6 +267,8 @@ int main(void)
         cmocka_unit_test(read_only_refuses_changes_and_flushes_on),
         cmocka_unit_test(every_op_passes_down),
         cmocka_unit_test(an_extent_ends_with_the_layer),
+        cmocka_unit_test(a_new_size_is_checked_first),
+        cmocka_unit_test(growing_begins_below_and_shrinking_above),
         cmocka_unit_test(close_goes_from_the_top_down),
     };
 

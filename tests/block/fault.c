@@ -162,6 +162,21 @@ static void a_full_medium_takes_rewrites_and_what_fits(void **state)
     assert_int_equal(blk_write(b, ones, 16384, 65536), 0);
 }
 
+static void a_larger_medium_needs_room_for_the_new_part(void **state)
+{
+    AUTO_BLK struct blk *b = fault_over_memory(512);
+    uint64_t size = b->size;
+    unsigned char ones[4096];
+
+    (void)state;
+    memset(ones, 1, sizeof(ones));
+    blk_fault_room(b, 4096);
+    assert_int_equal(blk_resize(b, size + 65536), 0);
+    assert_int_equal(b->below->size, size + 65536);
+    assert_int_equal(blk_write(b, ones, 4096, size + 61440), 0);
+    assert_int_equal(blk_write(b, ones, 4096, size), -ENOSPC);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +189,7 @@ int main(void)
         cmocka_unit_test(a_failed_write_stores_nothing_or_its_first_half),
         cmocka_unit_test(a_delay_is_no_failure),
         cmocka_unit_test(a_full_medium_takes_rewrites_and_what_fits),
+        cmocka_unit_test(a_larger_medium_needs_room_for_the_new_part),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,6 +75,20 @@ static void an_impossible_geometry_is_refused(void **state)
     assert_null(b);
 }
 
+static void it_grows_by_zeros_and_keeps_the_rest(void **state)
+{
+    AUTO_BLK struct blk *b = NULL;
+
+    (void)state;
+    assert_int_equal(blk_memory_open(&b, 1024, 512), 0);
+    memset(blk_memory_bytes(b), 7, 1024);
+    assert_int_equal(blk_resize(b, 512), 0);
+    assert_int_equal(blk_resize(b, 2048), 0);
+    assert_int_equal(b->size, 2048);
+    for (unsigned i = 0; i < 2048; i++)
+        assert_int_equal(blk_memory_bytes(b)[i], i < 512 ? 7 : 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -83,6 +97,7 @@ int main(void)
         cmocka_unit_test(random_operations_match_an_array),
         cmocka_unit_test(it_is_all_data),
         cmocka_unit_test(an_impossible_geometry_is_refused),
+        cmocka_unit_test(it_grows_by_zeros_and_keeps_the_rest),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -356,6 +356,24 @@ static void a_walk_over_large_writes_takes_chances(void **state)
     assert_int_equal(n[3], 6);
 }
 
+static void a_device_that_grew_was_zero_there(void **state)
+{
+    AUTO_BLK struct blk *b = record_over_memory();
+    AUTO_FREE unsigned char *image = malloc(2 * SIZE);
+    size_t n;
+
+    (void)state;
+    assert_int_equal(blk_resize(b, SIZE / 2), -EOPNOTSUPP);
+    assert_int_equal(blk_resize(b, 2 * SIZE), 0);
+    write_byte(b, 1, 4096, 2 * SIZE - 4096);
+    blk_record_log(b, &n);
+    blk_record_replay(b, image, 0, 1, 256);
+    assert_int_equal(image[SIZE - 1], 0xee);
+    assert_true(bytes_are_zero(image + SIZE, SIZE));
+    blk_record_replay(b, image, n, 1, 256);
+    assert_memory_equal(image, blk_memory_bytes(b->below), 2 * SIZE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -372,6 +390,7 @@ int main(void)
         cmocka_unit_test(pieces_that_a_flush_covers_are_not_open),
         cmocka_unit_test(a_walk_meets_every_way_to_tear_a_block),
         cmocka_unit_test(a_walk_over_large_writes_takes_chances),
+        cmocka_unit_test(a_device_that_grew_was_zero_there),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -291,6 +291,44 @@ static void a_geometry_that_does_not_fit_is_refused(void **state)
     blk_close(mem);
 }
 
+/* Keys change every 2 MiB here, so a larger disk has more of them. */
+static void a_disk_of_another_size_keeps_what_it_has(void **state)
+{
+    struct sector_spec spec = spec_for(4096, NULL);
+    struct blk *mem = memory();
+    struct blk *b = open_over(mem, &spec), *again;
+    unsigned char *before = malloc(3 * SIZE), *after = malloc(3 * SIZE);
+    uint64_t seed = test_seed();
+
+    (void)state;
+    test_random_bytes(&seed, before, 3 * SIZE);
+    assert_int_equal(blk_write(b, before, SIZE, 0), 0);
+    assert_int_equal(blk_resize(b, SIZE + 512), -EINVAL);
+    assert_int_equal(blk_resize(b, 3 * SIZE), 0);
+    assert_int_equal(b->size, 3 * SIZE);
+    assert_int_equal(mem->size, OFFSET + 3 * SIZE);
+    assert_int_equal(blk_read(b, after, 2 * SIZE, SIZE), 0);
+    assert_true(bytes_are_zero(after, 2 * SIZE));
+    assert_int_equal(blk_write(b, before + SIZE, 2 * SIZE, SIZE), 0);
+    assert_int_equal(blk_read(b, after, 3 * SIZE, 0), 0);
+    assert_memory_equal(before, after, 3 * SIZE);
+    /* what it wrote is what a disk opened with that size reads */
+    spec.size = 3 * SIZE;
+    again = open_over(mem, &spec);
+    assert_int_equal(blk_read(again, after, 3 * SIZE, 0), 0);
+    assert_memory_equal(before, after, 3 * SIZE);
+    again->below = NULL;
+    blk_close(again);
+    assert_int_equal(blk_resize(b, SIZE / 2), 0);
+    assert_int_equal(mem->size, OFFSET + SIZE / 2);
+    assert_int_equal(blk_read(b, after, 4096, SIZE / 2), -EINVAL);
+    assert_int_equal(blk_read(b, after, SIZE / 2, 0), 0);
+    assert_memory_equal(before, after, SIZE / 2);
+    blk_close(b);
+    free(before);
+    free(after);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -302,6 +340,7 @@ int main(void)
         cmocka_unit_test(without_zero_pieces_zeros_are_enciphered),
         cmocka_unit_test(an_error_below_comes_up_as_it_is),
         cmocka_unit_test(a_geometry_that_does_not_fit_is_refused),
+        cmocka_unit_test(a_disk_of_another_size_keeps_what_it_has),
     };
 
     return cmocka_run_group_tests_name("plain", tests, start, end);

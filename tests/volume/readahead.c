@@ -316,6 +316,30 @@ static void closing_with_work_under_way_waits_for_it(void **state)
     }
 }
 
+/* The last piece of the disk is a short one; when the disk grows it must not be taken for a whole
+ * one. */
+static void what_was_prepared_does_not_outlive_the_size(void **state)
+{
+    unsigned char *buf = malloc(MIB);
+    struct stack s;
+
+    (void)state;
+    open_stack(&s, 3, 4 * MIB);
+    for (unsigned n = 0; n < 10; n++) {
+        for (uint64_t off = SIZE - MIB - 4096; off + 65536 <= SIZE; off += 65536)
+            read_and_check(&s, 65536, off);
+        assert_int_equal(blk_resize(s.top, SIZE - 4096), 0);
+        assert_int_equal(s.readahead->size, SIZE - 4096);
+        for (uint64_t off = SIZE - MIB - 4096; off + 65536 <= SIZE - 4096; off += 16384)
+            read_and_check(&s, 16384, off);
+        assert_int_equal(blk_resize(s.top, SIZE), 0);
+        assert_int_equal(blk_read(s.top, buf, MIB, SIZE - MIB), 0);
+        assert_memory_equal(buf, s.content + SIZE - MIB, MIB);
+    }
+    close_stack(&s);
+    free(buf);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -327,6 +351,7 @@ int main(void)
         cmocka_unit_test(nobody_sees_old_data_after_a_write_returned),
         cmocka_unit_test(an_error_reaches_who_asks_for_it_and_nobody_else),
         cmocka_unit_test(closing_with_work_under_way_waits_for_it),
+        cmocka_unit_test(what_was_prepared_does_not_outlive_the_size),
     };
 
     return cmocka_run_group_tests_name("readahead", tests, NULL, NULL);
