@@ -8,32 +8,34 @@
 #include <string.h>
 
 static const struct command *const members[] = {
-    &cmd_key_add,
-    &cmd_key_list,
-    &cmd_key_test,
-    NULL,
+    &cmd_key_add, &cmd_key_change, &cmd_key_remove, &cmd_key_list, &cmd_key_test, NULL,
 };
 
 /* clang-format off */
 static const char usage[] =
     "Usage: hushvol key add CONTAINER [OPTION...]\n"
+    "       hushvol key change CONTAINER [OPTION...]\n"
+    "       hushvol key remove CONTAINER [OPTION...]\n"
     "       hushvol key list CONTAINER [--json]\n"
     "       hushvol key test CONTAINER [OPTION...]\n"
     "\n"
     "A container has slots; each opens with its own passphrase or key files, and all open the same\n"
-    "disk.\n"
+    "disk. All of these work on a mounted container too.\n"
     "\n"
     "  add     make another slot, with the key of one that exists\n"
+    "  change  put a new passphrase or key file in the place of an old one\n"
+    "  remove  destroy a slot\n"
     "  list    what is in the slots, without any key\n"
     "  test    does this passphrase or key file open it, and which slot?\n"
     "\n"
     "\"hushvol key add --help\" and so on explain each.\n"
     "\n"
-    "Example:\n"
+    "Examples:\n"
     "  hushvol key add photos.hv --new-keyfile /media/stick/photos.key\n"
+    "  hushvol key change photos.hv\n"
     "\n"
     "Exit status: 0 done, 1 failed, 2 wrong words, 3 no slot opens, 4 not a container or damaged,\n"
-    "5 in use (add only), 7 no such container.\n";
+    "5 in use, 6 not possible in this format, 7 no such container.\n";
 /* clang-format on */
 
 const char *key_kind_text(enum key_slot_kind kind)
@@ -49,42 +51,27 @@ const char *key_kind_text(enum key_slot_kind kind)
     return "unknown";
 }
 
-int key_take_slot(const struct command *c, int *ret, const char *arg)
+void key_say_old_copies(void)
 {
-    char *end;
-    unsigned long v = strtoul(arg, &end, 10);
-
-    if (arg[0] < '0' || arg[0] > '9' || *end != '\0' || v >= KEY_SLOTS_MAX)
-        return cmd_usage(c, "--slot takes the number of a slot, not \"%s\"", arg);
-    *ret = (int)v;
-    return 0;
-}
-
-int key_take_container(const struct command *c, const char **ret, int argc, char **argv)
-{
-    if (optind == argc)
-        return cmd_usage(c, "which container?");
-    if (optind + 1 < argc)
-        return cmd_usage(c, "only one container at a time, not also \"%s\"", argv[optind + 1]);
-    *ret = argv[optind];
-    return 0;
+    printf("copies of the old header (backups, snapshots) still open with the old key\n");
 }
 
 static int key(int argc, char **argv)
 {
     if (argc < 2)
-        return cmd_usage(&cmd_key, "add, list or test?");
+        return cmd_usage(&cmd_key, "add, change, remove, list or test?");
     if (strcmp(argv[1], "--help") == 0)
         return cmd_help(&cmd_key);
     for (const struct command *const *c = members; *c != NULL; c++)
         if (strcmp(strchr((*c)->name, ' ') + 1, argv[1]) == 0)
             return (*c)->run(argc - 1, argv + 1);
-    return cmd_usage(&cmd_key, "no \"key %s\"; there are add, list and test", argv[1]);
+    return cmd_usage(&cmd_key, "no \"key %s\"; there are add, change, remove, list and test",
+                     argv[1]);
 }
 
 const struct command cmd_key = {
     .name = "key",
-    .summary = "key slots: add, list, test",
+    .summary = "key slots: add, change, remove, list, test",
     .usage = usage,
     .run = key,
 };

@@ -6,20 +6,19 @@
 
 #include "base/size.h"
 #include "cli/json.h"
-#include "keystore/unlock.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 /* clang-format off */
 static const char usage[] =
-    "Usage: hushvol key list CONTAINER [--json]\n"
+    "Usage: hushvol key list CONTAINER [OPTION...]\n"
     "\n"
     "Lists the key slots in use: what opens each, what a guess costs, when it was made (UTC), and\n"
     "its label. Needs no key, and the container may be mounted.\n"
     "\n"
     "  --json                   one array with an object for each slot\n"
+    CMD_HEADER_USAGE
     "  -v, --verbose            say more\n"
     "\n"
     "Example:\n"
@@ -29,39 +28,12 @@ static const char usage[] =
     "or damaged, 7 no such container.\n";
 /* clang-format on */
 
-enum { OPT_JSON = CMD_OPT_OWN };
-
 static const struct option options[] = {
     CMD_COMMON_OPTIONS,
-    {"json", no_argument, NULL, OPT_JSON},
+    {"json", no_argument, NULL, KEY_OPT_JSON},
+    CMD_HEADER_OPTION,
     {0},
 };
-
-struct request {
-    const char *container;
-    bool json, help, verbose;
-};
-
-static int take_words(struct request *q, int argc, char **argv)
-{
-    int opt;
-
-    optind = 0;
-    opterr = 0;
-    while ((opt = getopt_long(argc, argv, ":v", options, NULL)) != -1) {
-        if (opt == CMD_OPT_HELP) {
-            q->help = true;
-            return 0;
-        }
-        if (opt == OPT_JSON)
-            q->json = true;
-        else if (opt == 'v')
-            q->verbose = true;
-        else
-            return cmd_option_error(&cmd_key_list, opt, argv);
-    }
-    return key_take_container(&cmd_key_list, &q->container, argc, argv);
-}
 
 static int print_json(const struct key_slot_info *slots, int n)
 {
@@ -107,22 +79,19 @@ static int print_table(const struct key_slot_info *slots, int n, const char *con
 
 static int key_list(int argc, char **argv)
 {
-    struct request q = {0};
     AUTO_KEY_CONTAINER struct key_container c = {0};
     struct key_slot_info slots[KEY_SLOTS_MAX];
-    struct blk_file_spec spec = {
-        .read_only = true, .direct = BLK_DIRECT_OFF, .lock = BLK_LOCK_NONE};
+    struct key_words w;
     struct report rep;
-    int r = take_words(&q, argc, argv);
+    int r = key_take_words(&w, &cmd_key_list, options, argc, argv);
 
     if (r < 0)
         return r;
-    if (q.help)
+    if (w.help)
         return cmd_help(&cmd_key_list);
-    report_stderr_init(&rep, "key list", q.container);
-    rep.silent_infos = !q.verbose;
-    spec.path = q.container;
-    r = key_container_open(&c, &spec, NULL, NULL, &rep);
+    report_stderr_init(&rep, "key list", w.container);
+    rep.silent_infos = !w.verbose;
+    r = cmd_reach_look(&c, w.container, w.header, &rep);
     if (r < 0)
         return r;
     if (c.format->slots == NULL)
@@ -131,7 +100,7 @@ static int key_list(int argc, char **argv)
     r = c.format->slots(c.store, slots, KEY_SLOTS_MAX, &rep);
     if (r < 0)
         return r;
-    return q.json ? print_json(slots, r) : print_table(slots, r, q.container);
+    return w.json ? print_json(slots, r) : print_table(slots, r, w.container);
 }
 
 const struct command cmd_key_list = {
