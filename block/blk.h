@@ -43,7 +43,8 @@ struct blk_ops {
     /* Have size bytes from now on, here and as far as that needs it below: growing, the layers
      * below are larger first; shrinking, the ones above are smaller first. Nobody else may be
      * inside. The bottom does not make room, it goes to the size that is there (block/file.h makes
-     * it). -EINVAL what is below does not have it, -ENOMEM; then b->size says how large b is. */
+     * it). -EINVAL what is below does not have it, -ENOMEM; then b->size says how large b is.
+     * NULL: the layer keeps its size (-EOPNOTSUPP). */
     int (*resize)(struct blk *b, uint64_t size);
     /* Release this layer only; blk_close() goes down. Must stand a half-built layer. */
     void (*close)(struct blk *b);

@@ -276,6 +276,8 @@ static int plain_resize(struct blk *b, uint64_t size)
     struct plain *p = container_of(b, struct plain, blk);
     int r;
 
+    if (p->old_engine != NULL) /* on the way to another key, which ends at the size it began with */
+        return -EOPNOTSUPP;
     if (size % p->sector_size != 0 || size > INT64_MAX - p->data_offset)
         return -EINVAL;
     r = sector_engine_resize(p->engine, size);

@@ -166,8 +166,10 @@ struct key_format {
     /* Wipe what only sealing needs; with all, every key: the header can still take patches. */
     void (*forget)(struct key_store *ks, bool all);
 
-    /* After an unlock (forget without all is fine): the disk's size in the header. The caller sees
-     * to the container's. Atomic. */
+    /* After an unlock (forget without all is fine): the disk's size in the header, a multiple of
+     * the sector size. The caller sees to the container's: when growing before, else after. At
+     * every moment the header opens, with one size or the other. -EINVAL an impossible size, -EBUSY
+     * it is being re-encrypted, -ENOKEY after forget with all. */
     int (*resize)(struct key_store *ks, uint64_t size, struct report *rep);
 
     /* Bytes that a backup, or a detached header, takes. */

@@ -141,6 +141,33 @@ static int native_slots(struct key_store *ks, struct key_slot_info *out, unsigne
     return n > 0 ? (int)n : unknown;
 }
 
+static int check_capacity(const struct native_header *h, uint64_t size, struct report *rep)
+{
+    if (size == 0 || size % h->unit != 0 || size > INT64_MAX - h->data_offset)
+        return report_error(rep, EINVAL,
+                            "a disk of %" PRIu64 " bytes is not possible with sectors of %" PRIu32,
+                            size, h->unit);
+    if (h->incompat & NATIVE_INCOMPAT_REENCRYPT)
+        return report_error(rep, EBUSY,
+                            "the container is being re-encrypted (\"hushvol reencrypt\" goes on "
+                            "where it stopped; its size can change afterwards)");
+    return 0;
+}
+
+static int native_resize(struct key_store *ks, uint64_t size, struct report *rep)
+{
+    const struct native_header *h = &ks->copy[ks->current].header;
+    int r = check_capacity(h, size, rep);
+
+    if (r == 0 && ks->prk.bytes == NULL)
+        r = report_error(rep, ENOKEY, "the key of the container is not in memory");
+    if (r == 0 && size == h->capacity)
+        return 0;
+    if (r == 0)
+        r = native_store_ready(ks, rep);
+    return r < 0 ? r : native_store_set_capacity(ks, size, rep);
+}
+
 const struct key_format native_format = {
     .name = "native",
     .recognise = native_recognise,
@@ -158,6 +185,7 @@ const struct key_format native_format = {
     .export = native_export,
     .import = native_import,
     .forget = native_store_forget,
+    .resize = native_resize,
     .max_slots = NATIVE_SLOTS,
     .detachable = true,
 };

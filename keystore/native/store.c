@@ -252,10 +252,9 @@ static int finish_next(struct key_store *ks, struct native_header *h, struct rep
     return keyed ? native_header_seal(ks->next, h, &ks->prk) : native_header_sum(ks->next);
 }
 
-/* Complete ks->next, store it (2). native_store_ready() before it saw to (4). */
-int native_store_update(struct key_store *ks, struct report *rep)
+/* Complete ks->next with these fields, store it (2). native_store_ready() before it saw to (4). */
+static int store_next(struct key_store *ks, struct native_header h, struct report *rep)
 {
-    struct native_header h = ks->copy[ks->current].header;
     int r;
 
     assert(!ks->broken);
@@ -271,6 +270,21 @@ int native_store_update(struct key_store *ks, struct report *rep)
         memcpy(ks->copy[i].block, ks->next, NATIVE_BLOCK);
     }
     return 0;
+}
+
+int native_store_update(struct key_store *ks, struct report *rep)
+{
+    return store_next(ks, ks->copy[ks->current].header, rep);
+}
+
+int native_store_set_capacity(struct key_store *ks, uint64_t capacity, struct report *rep)
+{
+    struct native_header h = ks->copy[ks->current].header;
+
+    assert(ks->prk.bytes != NULL);
+    h.capacity = capacity;
+    memcpy(ks->next, ks->copy[ks->current].block, NATIVE_BLOCK);
+    return store_next(ks, h, rep);
 }
 
 /* A block without slots; the checksum fits if it fitted before. */

@@ -56,6 +56,8 @@ int native_store_ready(struct key_store *ks, struct report *rep);
 /* After that: ks->next, the current block with other slots, becomes the header; numbered and
  * authenticated anew when the key is known. -EOVERFLOW when it was changed too often. */
 int native_store_update(struct key_store *ks, struct report *rep);
+/* The same with another capacity. Needs the key: the MAC covers it. */
+int native_store_set_capacity(struct key_store *ks, uint64_t capacity, struct report *rep);
 
 /* Destroy every slot of both copies, whatever state they are in: what is not the copy that counts
  * gives way to it, and neither has slots. Tries both; the first error. */
