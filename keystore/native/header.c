@@ -128,6 +128,12 @@ static void decode_fields(struct native_header *h, const unsigned char *block)
     h->label[KEY_LABEL_MAX] = '\0';
 }
 
+int native_header_parse(struct native_header *ret, const unsigned char block[NATIVE_BLOCK])
+{
+    decode_fields(ret, block);
+    return sha256(ret->params_sha256, block + AT_PARAMS, PARAMS_LEN);
+}
+
 /* What a later version may have changed, so it is no damage. */
 static int check_known(const struct native_header *h, struct report *rep)
 {
@@ -196,19 +202,16 @@ int native_header_decode(struct native_header *ret, const unsigned char block[NA
         return r;
     if (memcmp(block + AT_MAGIC, native_magic, sizeof(native_magic)) != 0)
         return report_error(rep, EBADMSG, "the header does not begin as one of ours");
-    decode_fields(ret, block);
-    r = check_known(ret, rep);
+    r = native_header_parse(ret, block);
+    if (r == 0)
+        r = check_known(ret, rep);
     if (r < 0)
         return r;
     if (bytes_get_le32(block + AT_SIZE) != NATIVE_BLOCK)
         return report_error(rep, EBADMSG, "the header claims to be %" PRIu32 " bytes long",
                             bytes_get_le32(block + AT_SIZE));
     r = check_sizes(ret, rep);
-    if (r == 0)
-        r = check_areas(ret, rep);
-    if (r == 0)
-        r = sha256(ret->params_sha256, block + AT_PARAMS, PARAMS_LEN);
-    return r;
+    return r < 0 ? r : check_areas(ret, rep);
 }
 
 static void encode_params(unsigned char *p, const struct native_header *h)

@@ -50,6 +50,8 @@ struct native_header {
 const char *native_cipher_name(unsigned number);
 int native_cipher_number(const char *name);
 
+/* Take a block apart, whatever is in it. -EIO. */
+int native_header_parse(struct native_header *ret, const unsigned char block[NATIVE_BLOCK]);
 /* Check a block and take it apart, in the order of docs/format.md 10.1, trusting nothing.
  * -EBADMSG damaged; -EOPNOTSUPP a version, feature or algorithm that this program does not know
  * (then seq and slot_seq are valid, for finding the newest copy); -EIO the library fails. */

@@ -5,6 +5,7 @@
  * unlock (unlock), the changes of slots (change) and the bytes (header, slot). */
 
 #include "base/bytes.h"
+#include "keystore/native/backup.h"
 #include "keystore/native/change.h"
 #include "keystore/native/header.h"
 #include "keystore/native/slot.h"
@@ -186,6 +187,12 @@ const struct key_format native_format = {
     .import = native_import,
     .forget = native_store_forget,
     .resize = native_resize,
+    .header_size = native_header_size,
+    .backup = native_backup,
+    .restore = native_restore,
+    .restore_check = native_restore_check,
+    .dump = native_dump,
+    .check = native_check,
     .max_slots = NATIVE_SLOTS,
     .detachable = true,
 };

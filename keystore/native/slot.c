@@ -35,7 +35,6 @@ enum {
 #define STATE_USED 1
 #define KDF_ARGON2ID 1
 #define WRAP_CTR_HMAC 1
-#define SALT 16   /* bytes, each of the two */
 #define DIGEST 32 /* bytes: SHA-256, the tag, a key */
 
 void native_slot_decode(struct native_slot *ret, const unsigned char slot[NATIVE_SLOT])
@@ -51,6 +50,8 @@ void native_slot_decode(struct native_slot *ret, const unsigned char slot[NATIVE
                  .p = bytes_get_le32(slot + AT_P)},
         .created = bytes_get_le64(slot + AT_CREATED),
     };
+    memcpy(ret->salt_a, slot + AT_SALT_A, NATIVE_SLOT_SALT);
+    memcpy(ret->salt_h, slot + AT_SALT_H, NATIVE_SLOT_SALT);
     memcpy(ret->label, slot + AT_LABEL, NATIVE_SLOT_LABEL);
 }
 
@@ -138,7 +139,7 @@ static int slot_keys(struct secret *keys, const unsigned char *slot, unsigned in
     if (r == 0)
         r = secret_make(keys, 2 * DIGEST);
     if (r == 0)
-        r = hkdf_extract(prk.bytes, slot + AT_SALT_H, SALT, input.bytes, input.len);
+        r = hkdf_extract(prk.bytes, slot + AT_SALT_H, NATIVE_SLOT_SALT, input.bytes, input.len);
     if (r < 0)
         return r;
     at = mempcpy(at, head, sizeof(head) - 1);
@@ -192,8 +193,8 @@ int native_slot_wrap(unsigned char slot[NATIVE_SLOT], unsigned index, const stru
     bytes_put_le32(slot + AT_M_KIB, cost->m_kib);
     bytes_put_le32(slot + AT_T, cost->t);
     bytes_put_le32(slot + AT_P, cost->p);
-    secret_random(slot + AT_SALT_A, SALT);
-    secret_random(slot + AT_SALT_H, SALT);
+    secret_random(slot + AT_SALT_A, NATIVE_SLOT_SALT);
+    secret_random(slot + AT_SALT_H, NATIVE_SLOT_SALT);
     bytes_put_le64(slot + AT_CREATED, (uint64_t)time(NULL));
     if (label != NULL)
         memcpy(slot + AT_LABEL, label, strnlen(label, NATIVE_SLOT_LABEL));

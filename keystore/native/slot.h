@@ -12,13 +12,15 @@
 
 #define NATIVE_MASTER 32     /* bytes */
 #define NATIVE_SLOT_LABEL 32 /* bytes */
+#define NATIVE_SLOT_SALT 16  /* bytes */
 
 struct native_slot {
     bool used;
     uint8_t state, type, kdf, wrap;
     struct kdf_cost cost;
-    uint64_t created;                  /* seconds since 1970 */
-    char label[NATIVE_SLOT_LABEL + 1]; /* terminated */
+    unsigned char salt_a[NATIVE_SLOT_SALT], salt_h[NATIVE_SLOT_SALT]; /* Argon2id's, HKDF's */
+    uint64_t created;                                                 /* seconds since 1970 */
+    char label[NATIVE_SLOT_LABEL + 1];                                /* terminated */
 };
 
 /* What the bytes claim; nothing is checked. */

@@ -57,20 +57,19 @@ void native_store_close(struct key_store *ks)
     free(ks);
 }
 
-static bool copy_exists(const struct key_store *ks, unsigned i)
+static bool copy_exists(const struct blk *b, unsigned i)
 {
-    return native_copy_off(i) <= ks->b->size && NATIVE_BLOCK <= ks->b->size - native_copy_off(i);
+    return native_copy_off(i) <= b->size && NATIVE_BLOCK <= b->size - native_copy_off(i);
 }
 
-static int read_copy(struct key_store *ks, unsigned i)
+void native_copy_read(struct native_copy *c, struct blk *b, unsigned i)
 {
-    struct native_copy *c = &ks->copy[i];
-    int r;
-
-    if (!copy_exists(ks, i))
-        return -EBADMSG;
-    r = blk_read(ks->b, c->block, NATIVE_BLOCK, native_copy_off(i));
-    return r < 0 ? r : native_header_decode(&c->header, c->block, NULL);
+    memset(c, 0, sizeof(*c));
+    c->state = -EBADMSG;
+    if (copy_exists(b, i))
+        c->state = blk_read(b, c->block, NATIVE_BLOCK, native_copy_off(i));
+    if (c->state == 0)
+        c->state = native_header_decode(&c->header, c->block, NULL);
 }
 
 /* A copy that only a later version understands is no damage: it may well be the newest. */
@@ -130,12 +129,9 @@ static void warn_damage(const struct key_store *ks, unsigned i, struct report *r
                     strerror(-state));
 }
 
-/* Find the copy that counts (1). */
-static void choose_copy(struct key_store *ks)
+unsigned native_copy_newest(const struct native_copy c[NATIVE_COPIES])
 {
-    const struct native_copy *c = ks->copy;
-
-    ks->current = !copy_counts(&c[0]) || (copy_counts(&c[1]) && copy_newer(&c[1], &c[0]));
+    return !copy_counts(&c[0]) || (copy_counts(&c[1]) && copy_newer(&c[1], &c[0]));
 }
 
 static int check_chosen(struct key_store *ks, struct report *rep)
@@ -162,7 +158,7 @@ static int store_read(struct key_store **ret, struct blk *header, struct blk *da
     ks->b = header;
     ks->data = data;
     for (unsigned i = 0; i < NATIVE_COPIES; i++)
-        ks->copy[i].state = read_copy(ks, i);
+        native_copy_read(&ks->copy[i], header, i);
     *ret = ks;
     return 0;
 }
@@ -175,7 +171,7 @@ int native_store_open(struct key_store **ret, struct blk *header, struct blk *da
 
     if (r < 0)
         return r;
-    choose_copy(ks);
+    ks->current = native_copy_newest(ks->copy);
     r = check_chosen(ks, rep);
     if (r < 0) {
         native_store_close(ks);
@@ -306,7 +302,7 @@ static int write_erased(struct key_store *ks, struct report *rep)
 
     for (unsigned n = 0; n < NATIVE_COPIES; n++) {
         unsigned i = n == 0 ? !ks->current : ks->current;
-        int one = copy_exists(ks, i) ? write_copy(ks->b, i, ks->copy[i].block, rep) : 0;
+        int one = copy_exists(ks->b, i) ? write_copy(ks->b, i, ks->copy[i].block, rep) : 0;
 
         r = r < 0 ? r : one;
     }
@@ -337,7 +333,7 @@ int native_store_destroy(struct blk *header, struct report *rep)
     int r = store_read(&ks, header, header, rep);
 
     if (r == 0) {
-        choose_copy(ks);
+        ks->current = native_copy_newest(ks->copy);
         r = native_store_erase(ks, rep);
     }
     native_store_close(ks);

@@ -34,6 +34,11 @@ static inline uint64_t native_copy_off(unsigned i)
     return (uint64_t)i * NATIVE_COPY_STEP;
 }
 
+/* Read copy i of the header on b into c, and its state. */
+void native_copy_read(struct native_copy *c, struct blk *b, unsigned i);
+/* The index of the copy that counts: the newest one that is not damaged. 1 when both are. */
+unsigned native_copy_newest(const struct native_copy c[NATIVE_COPIES]);
+
 /* Read both copies and find the one that counts. Errors as format.h says of open. */
 int native_store_open(struct key_store **ret, struct blk *header, struct blk *data,
                       struct report *rep);
