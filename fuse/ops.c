@@ -234,7 +234,7 @@ static void serve_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
         open_stats(req, fi);
 }
 
-static void serve_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+static void serve_release_file(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     if (ino == SERVE_IMAGE)
         atomic_fetch_sub(&serve_of(req)->opens, 1);
@@ -253,9 +253,8 @@ static void read_stats(fuse_req_t req, size_t len, off_t off, struct fuse_file_i
 }
 
 /* SERVE_READ → align_read → plain_read → file_read */
-static void read_image(fuse_req_t req, size_t len, uint64_t off)
+static void read_image(struct serve *s, fuse_req_t req, size_t len, uint64_t off)
 {
-    struct serve *s = serve_of(req);
     uint64_t began = serve_clock();
     void *buf;
     int r;
@@ -279,23 +278,20 @@ static void serve_read(fuse_req_t req, fuse_ino_t ino, size_t len, off_t off,
                        struct fuse_file_info *fi)
 {
     if (ino == SERVE_IMAGE)
-        read_image(req, len, (uint64_t)off);
+        serve_submit(serve_of(req),
+                     &(struct serve_request){
+                         .kind = SERVE_READ, .req = req, .len = len, .off = (uint64_t)off});
     else
         read_stats(req, len, off, fi);
 }
 
 /* SERVE_WRITE → align_write → plain_write → file_write. A disk that ends is full: no room at all
  * is ENOSPC, some room is a short write. */
-static void serve_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t len, off_t at,
-                        struct fuse_file_info *fi)
+static void write_image(struct serve *s, fuse_req_t req, const char *buf, size_t len, uint64_t off)
 {
-    struct serve *s = serve_of(req);
-    uint64_t off = (uint64_t)at;
     uint64_t began = serve_clock();
     int r;
 
-    (void)ino;
-    (void)fi;
     if (off >= s->top->size) {
         answer(req, -ENOSPC);
         return;
@@ -312,6 +308,18 @@ static void serve_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t 
     fuse_reply_write(req, len);
 }
 
+static void serve_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t len, off_t off,
+                        struct fuse_file_info *fi)
+{
+    (void)ino;
+    (void)fi;
+    serve_submit(
+        serve_of(req),
+        &(struct serve_request){
+            .kind = SERVE_WRITE, .req = req, .len = len, .off = (uint64_t)off, .data = buf});
+}
+
+/* Not held: what was answered before a suspend is durable by then, and nothing is since. */
 static void flush_volume(fuse_req_t req)
 {
     struct serve *s = serve_of(req);
@@ -358,17 +366,12 @@ static int check_fallocate(const struct serve *s, int mode, uint64_t len, uint64
 }
 
 /* A loop device punches for discards and zeroes either way: both promise zeros. */
-static void serve_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t at, off_t n,
-                            struct fuse_file_info *fi)
+static void zero_image(struct serve *s, fuse_req_t req, int mode, uint64_t len, uint64_t off)
 {
-    struct serve *s = serve_of(req);
-    uint64_t off = (uint64_t)at, len = (uint64_t)n;
     uint64_t room = off < s->top->size ? s->top->size - off : 0;
     uint64_t began = serve_clock();
     int r = check_fallocate(s, mode, len, room);
 
-    (void)ino;
-    (void)fi;
     if (len > room)
         len = room;
     if (r == 0 && len > 0 && mode & FALLOC_FL_PUNCH_HOLE) {
@@ -379,6 +382,28 @@ static void serve_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t at, 
         serve_count(s, SERVE_ZERO, len, r, began);
     }
     answer(req, r);
+}
+
+static void serve_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, off_t len,
+                            struct fuse_file_info *fi)
+{
+    (void)ino;
+    (void)fi;
+    serve_submit(serve_of(req), &(struct serve_request){.kind = SERVE_DISCARD,
+                                                        .req = req,
+                                                        .mode = mode,
+                                                        .zeros = (uint64_t)len,
+                                                        .off = (uint64_t)off});
+}
+
+void serve_do(struct serve *s, const struct serve_request *q)
+{
+    if (q->kind == SERVE_READ)
+        read_image(s, q->req, q->len, q->off);
+    else if (q->kind == SERVE_WRITE)
+        write_image(s, q->req, q->data, q->len, q->off);
+    else
+        zero_image(s, q->req, q->mode, q->zeros, q->off);
 }
 
 static void serve_lseek(fuse_req_t req, fuse_ino_t ino, off_t at, int whence,
@@ -504,7 +529,7 @@ const struct fuse_lowlevel_ops serve_ops = {
     .read = serve_read,
     .write = serve_write,
     .flush = serve_flush,
-    .release = serve_release,
+    .release = serve_release_file,
     .fsync = serve_fsync,
     .fsyncdir = serve_fsync,
     .fallocate = serve_fallocate,

@@ -155,10 +155,14 @@ int serve_mount(struct serve **ret, struct volume *vol, const struct serve_spec 
     if (s == NULL)
         return report_errno(rep, ENOMEM, "cannot mount");
     memset(s, 0, sizeof(*s));
-    if (pthread_key_create(&s->buffer, serve_thread_buffer_free) != 0) {
+    if (serve_hold_open(&s->hold) < 0 ||
+        pthread_key_create(&s->buffer, serve_thread_buffer_free) != 0) {
+        serve_hold_close(s->hold);
         free(s);
         return report_errno(rep, EAGAIN, "cannot mount");
     }
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->runner_ended, NULL);
     fill(s, vol, spec);
     serve_set_report(rep);
     fuse_set_log_func(log_line);
@@ -223,12 +227,16 @@ void serve_close(struct serve *s)
 {
     if (s == NULL)
         return;
+    serve_held_end(s);
     if (s->mounted)
         fuse_session_unmount(s->session);
     if (s->session != NULL)
         fuse_session_destroy(s->session);
     serve_thread_buffer_free(pthread_getspecific(s->buffer));
     pthread_key_delete(s->buffer);
+    pthread_cond_destroy(&s->runner_ended);
+    pthread_mutex_destroy(&s->lock);
+    serve_hold_close(s->hold);
     free(s);
 }
 

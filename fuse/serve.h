@@ -51,6 +51,20 @@ void serve_close(struct serve *s);
 /* Words of libfuse from here on go to another report; borrowed, NULL swallows them. */
 void serve_set_report(struct report *rep);
 
+/* Hold the image: reads, writes, discards and zeros that come from now on wait, without answer and
+ * without a thread, and those that run have ended when this returns. Everything else is answered:
+ * getattr, lseek, open, release, flush (what was answered is the volume's to flush), and an
+ * interrupt ends a held request with EINTR, so that its caller can be killed. A write that would
+ * make more than SERVE_HOLD_BYTES wait is answered ENOMEM. -EBUSY some of those that run wait for
+ * room on the host (said; nothing is held then). One holder at a time; not from a request. */
+int serve_hold(struct serve *s, struct report *rep);
+/* Start what waits, in the order in which it came, and hold no longer. */
+void serve_release(struct serve *s);
+/* Answer what waits, and what comes from now on for good, with err (negative). From any thread. */
+void serve_give_up(struct serve *s, int err);
+/* How many requests wait. */
+unsigned serve_held(struct serve *s);
+
 /* How often image is open now. */
 unsigned serve_opens(struct serve *s);
 /* The counters as one JSON object, the caller's to put. NULL without memory. */

@@ -7,7 +7,9 @@
 #include <fuse_lowlevel.h>
 
 #include "base/histogram.h"
+#include "fuse/hold.h"
 #include "fuse/serve.h"
+#include "fuse/shard.h"
 
 #include <json-c/json.h>
 #include <pthread.h>
@@ -22,8 +24,6 @@ enum serve_ino { SERVE_ROOT = FUSE_ROOT_ID, SERVE_IMAGE, SERVE_STATS };
 /* Each kind of request counts bytes, the time they took, and how many took how long. */
 enum serve_kind { SERVE_READ, SERVE_WRITE, SERVE_FLUSH, SERVE_DISCARD, SERVE_ZERO, SERVE_KINDS };
 
-/* Threads count on their own cache lines, as far as there are enough of those. */
-#define SERVE_SHARDS 16
 struct serve_shard {
     _Alignas(128) struct {
         atomic_ullong bytes, ns, max_ns;
@@ -48,8 +48,28 @@ struct serve {
     pthread_key_t buffer; /* a thread's private buffer for reads */
     pthread_t looper;
     atomic_bool looping;
+    struct serve_hold *hold;
+    pthread_mutex_t lock; /* of the two below */
+    pthread_cond_t runner_ended;
+    unsigned n_runners; /* threads that start what was kept */
     struct serve_shard shards[SERVE_SHARDS];
 };
+
+/* One request that goes to the volume. */
+struct serve_request {
+    enum serve_kind kind; /* discard: a fallocate of whatever mode */
+    fuse_req_t req;
+    size_t len;
+    uint64_t off;
+    uint64_t zeros;   /* bytes that a fallocate is for */
+    int mode;         /* of a fallocate */
+    const char *data; /* of a write: len bytes */
+};
+/* Do it and answer it (ops.c), or keep it while requests are held (held.c). */
+void serve_do(struct serve *s, const struct serve_request *q);
+void serve_submit(struct serve *s, const struct serve_request *q);
+/* Before the session is released: no request is kept and no runner there when it returns. */
+void serve_held_end(struct serve *s);
 
 extern const struct fuse_lowlevel_ops serve_ops;
 

@@ -25,16 +25,6 @@ uint64_t serve_age_ns(const struct serve *s)
     return serve_clock() - s->began;
 }
 
-static struct serve_shard *own_shard(struct serve *s)
-{
-    static atomic_uint n_threads;
-    static _Thread_local unsigned mine; /* 0: not numbered yet */
-
-    if (mine == 0)
-        mine = atomic_fetch_add_explicit(&n_threads, 1, memory_order_relaxed) % SERVE_SHARDS + 1;
-    return &s->shards[mine - 1];
-}
-
 static void add(atomic_ullong *counter, uint64_t n)
 {
     atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
@@ -52,7 +42,7 @@ static void raise_to(atomic_ullong *most, uint64_t n)
 
 void serve_count(struct serve *s, enum serve_kind kind, uint64_t bytes, int r, uint64_t began)
 {
-    struct serve_shard *shard = own_shard(s);
+    struct serve_shard *shard = &s->shards[serve_own_shard()];
     uint64_t ns;
 
     if (r < 0) {
