@@ -6,30 +6,16 @@
  * the one of the moment: a terminal while the command runs, syslog once the daemon has left it. */
 
 #include "keystore/unlock.h"
+#include "volume/opened.h"
 #include "volume/poison.h"
 #include "volume/readahead.h"
 #include "volume/space.h"
-#include "volume/stack.h"
 
 #include "crypto/sector.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
-
-struct volume {
-    struct report rep;
-    _Atomic(struct report *) say_to;
-    struct vol_stack stack;
-    const struct key_format *format;
-    struct key_store *store; /* the header; it owns no key but what its own updates need */
-    struct blk *header;      /* the file of a detached one, or NULL */
-    pthread_mutex_t updates; /* of the header: one at a time */
-    struct vol_info info;
-    char cipher[32];
-    char label[KEY_LABEL_MAX + 1];
-};
 
 static void pass_on(struct report *rep, enum report_level level, const char *text)
 {
@@ -55,6 +41,8 @@ static void remember(struct volume *v, const struct key_volume *key, const struc
     fstat(blk_file_fd(v->stack.container), &st);
     memcpy(v->cipher, key->cipher, sizeof(v->cipher));
     memcpy(v->label, key->label, sizeof(v->label));
+    v->sparse = key->discard;
+    v->mixed = key->mixed;
     v->info = (struct vol_info){
         .format = key->format,
         .cipher = v->cipher,
@@ -107,6 +95,7 @@ int vol_open(struct volume **ret, const struct vol_spec *spec, pid_t *holder, st
     if (v == NULL)
         return -ENOMEM;
     pthread_mutex_init(&v->updates, NULL);
+    pthread_mutex_init(&v->facts, NULL);
     report_init(v, rep);
     r = key_container_open(&c, &file, spec->header, holder, rep);
     if (r == 0)
@@ -144,6 +133,8 @@ void vol_set_report(struct volume *v, struct report *rep)
 
 void vol_get_info(struct volume *v, struct vol_info *ret)
 {
+    HOLD(&v->facts);
+
     *ret = v->info;
     ret->poisoned = vol_poison_struck(v->stack.poison);
 }

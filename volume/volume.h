@@ -80,6 +80,24 @@ int vol_key_apply(struct volume *v, const struct key_patch *p, struct report *re
  */
 void vol_give_up_waiting(struct volume *v);
 
+/* Another size. Sizes are bytes of the disk, rounded up to whole sectors. Any of these: -EROFS,
+ * -EOPNOTSUPP not in this format, -EBUSY it is being re-encrypted, -EINVAL an impossible size. */
+
+/* Would it be possible? Rounds *size. */
+int vol_resize_check(struct volume *v, uint64_t *size, struct report *rep);
+/* Make the container large enough, with storage for all of it unless it is a sparse one, and let
+ * the header say so; the disk keeps its size until vol_grow(). Requests may run meanwhile, which
+ * may be long; one caller at a time. -ENOSPC, and -EINTR when progress says so: nothing has
+ * changed. After another failure the container opens with the old size or the new one. */
+int vol_make_room(struct volume *v, uint64_t size, struct progress *progress, struct report *rep);
+/* After that: the disk has the new size. Nobody may be in the stack. */
+int vol_grow(struct volume *v, uint64_t size, struct report *rep);
+/* The disk ends at size, what it had behind that is gone. Nobody may be in the stack. */
+int vol_shrink(struct volume *v, uint64_t size, struct report *rep);
+/* The largest disk that fits on the device that holds the container, which may have grown.
+ * -EINVAL it is a file (said). */
+int vol_device_room(struct volume *v, uint64_t *ret, struct report *rep);
+
 struct vol_create {
     const char *container;
     uint64_t size; /* bytes of the disk, rounded up to a whole sector; 0: all of a block device */
