@@ -138,12 +138,13 @@ static struct json_object *answer_slot(struct daemon *d, struct json_object *req
     return serve_control_answer(NULL);
 }
 
-struct json_object *serve_answer(struct json_object *request, void *arg)
+struct json_object *serve_answer(struct json_object *request, int *fd, void *arg)
 {
     struct daemon *d = arg;
     struct json_object *v = NULL;
     const char *word;
 
+    (void)fd;
     json_object_object_get_ex(request, "request", &v);
     word = v != NULL ? json_object_get_string(v) : "";
     if (strcmp(word, "status") == 0)
@@ -154,6 +155,10 @@ struct json_object *serve_answer(struct json_object *request, void *arg)
         return answer_attached(d, request);
     if (strcmp(word, "slot") == 0)
         return answer_slot(d, request);
+    if (strcmp(word, "job") == 0)
+        return serve_job_answer(d->jobs, request);
+    if (strcmp(word, "job-cancel") == 0)
+        return serve_job_cancel(d->jobs, request);
     if (strcmp(word, "give-up-waiting") == 0)
         vol_give_up_waiting(d->vol);
     else if (strcmp(word, "stop") == 0)

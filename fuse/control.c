@@ -20,7 +20,8 @@
 #define CLIENT_MS 2000 /* from connecting to the end of the request */
 
 struct client {
-    int fd; /* -1: free */
+    int fd;     /* -1: free */
+    int passed; /* a descriptor that came with the request, or -1 */
     int64_t deadline_ms;
     size_t used;
     char line[SERVE_CONTROL_LINE];
@@ -53,7 +54,7 @@ int serve_control_adopt(struct serve_control **ret, int listener, serve_control_
     c->fn = fn;
     c->arg = arg;
     for (unsigned i = 0; i < SERVE_CONTROL_CLIENTS; i++)
-        c->clients[i].fd = -1;
+        c->clients[i].fd = c->clients[i].passed = -1;
     *ret = c;
     return 0;
 }
@@ -88,7 +89,9 @@ static void drop_client(struct client *cl)
 {
     if (cl->fd >= 0)
         close(cl->fd);
-    cl->fd = -1;
+    if (cl->passed >= 0)
+        close(cl->passed);
+    cl->fd = cl->passed = -1;
 }
 
 void serve_control_close(struct serve_control *c)
@@ -186,7 +189,7 @@ static void answer_line(struct serve_control *c, struct client *cl)
     struct json_object *answer = NULL;
 
     if (json_object_get_type(request) == json_type_object)
-        answer = c->fn(request, c->arg);
+        answer = c->fn(request, &cl->passed, c->arg);
     else
         answer = serve_control_answer("the request is no JSON object");
     send_object(cl->fd, answer);
@@ -194,9 +197,38 @@ static void answer_line(struct serve_control *c, struct client *cl)
     json_object_put(request);
 }
 
+/* Whatever comes of descriptors is ours to close; the last one counts. */
+static void take_descriptors(struct client *cl, struct msghdr *m)
+{
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c != NULL; c = CMSG_NXTHDR(m, c)) {
+        size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+            continue;
+        for (size_t i = 0; i < n; i++) {
+            if (cl->passed >= 0)
+                close(cl->passed);
+            memcpy(&cl->passed, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+        }
+    }
+}
+
+static ssize_t receive(struct client *cl)
+{
+    _Alignas(struct cmsghdr) char room[CMSG_SPACE(4 * sizeof(int))];
+    struct iovec line = {.iov_base = cl->line + cl->used, .iov_len = sizeof(cl->line) - cl->used};
+    struct msghdr m = {
+        .msg_iov = &line, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room)};
+    ssize_t n = recvmsg(cl->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+
+    if (n >= 0)
+        take_descriptors(cl, &m);
+    return n;
+}
+
 static void read_client(struct serve_control *c, struct client *cl)
 {
-    ssize_t n = recv(cl->fd, cl->line + cl->used, sizeof(cl->line) - cl->used, MSG_DONTWAIT);
+    ssize_t n = receive(cl);
     char *end;
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))

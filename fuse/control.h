@@ -17,8 +17,9 @@ struct json_object;
 #define SERVE_CONTROL_CLIENTS 8 /* at once; more wait in the queue */
 #define SERVE_CONTROL_FDS (SERVE_CONTROL_CLIENTS + 1)
 
-/* Answer a request; both objects are the caller's to put. NULL without memory. */
-typedef struct json_object *serve_control_fn(struct json_object *request, void *arg);
+/* Answer a request; both objects are the caller's to put. NULL without memory. *fd is a descriptor
+ * that came with the request, or -1; it is closed afterwards unless it was taken (TAKE_FD). */
+typedef struct json_object *serve_control_fn(struct json_object *request, int *fd, void *arg);
 
 struct serve_control;
 
@@ -47,3 +48,7 @@ struct json_object *serve_control_refuse(int err, const char *error);
  * answer in JSON; -EIO the answer is an error, or the errno that it names; all said. */
 int serve_control_ask(struct json_object **ret, const struct serve_found *f, const char *word,
                       struct json_object *more, struct report *rep);
+/* The same with a descriptor along, which stays the caller's: for what must not pass through JSON.
+ * fd -1: none. */
+int serve_control_ask_with(struct json_object **ret, const struct serve_found *f, const char *word,
+                           struct json_object *more, int fd, struct report *rep);

@@ -57,7 +57,28 @@ static int receive(struct json_object **ret, int fd)
     return json_object_get_type(*ret) == json_type_object ? 0 : -EPROTO;
 }
 
-static int ask(struct json_object **ret, const struct serve_found *f, struct json_object *request)
+/* The line, and the descriptor with its first byte. */
+static ssize_t send_line(int to, const char *line, size_t len, int fd)
+{
+    _Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {0};
+    struct iovec text = {.iov_base = (char *)line, .iov_len = len}; /* only read */
+    struct msghdr m = {.msg_iov = &text, .msg_iovlen = 1};
+    struct cmsghdr *c;
+
+    if (fd >= 0) {
+        m.msg_control = room;
+        m.msg_controllen = sizeof(room);
+        c = CMSG_FIRSTHDR(&m);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(c), &fd, sizeof(int));
+    }
+    return sendmsg(to, &m, MSG_NOSIGNAL);
+}
+
+static int ask(struct json_object **ret, const struct serve_found *f, struct json_object *request,
+               int passed)
 {
     AUTO_FD int fd = connect_to(f);
     AUTO_FREE char *line = NULL;
@@ -70,7 +91,7 @@ static int ask(struct json_object **ret, const struct serve_found *f, struct jso
         line = NULL;
         return -ENOMEM;
     }
-    if (send(fd, line, (size_t)len, MSG_NOSIGNAL) != len)
+    if (send_line(fd, line, (size_t)len, passed) != len)
         return errno == EAGAIN ? -ETIMEDOUT : -errno;
     return receive(ret, fd);
 }
@@ -97,15 +118,15 @@ static int say_refusal(struct json_object *answer, const char *name, struct repo
                         error != NULL ? json_object_get_string(error) : "no");
 }
 
-int serve_control_ask(struct json_object **ret, const struct serve_found *f, const char *word,
-                      struct json_object *more, struct report *rep)
+int serve_control_ask_with(struct json_object **ret, const struct serve_found *f, const char *word,
+                           struct json_object *more, int fd, struct report *rep)
 {
     struct json_object *request = more != NULL ? more : json_object_new_object();
     struct json_object *answer = NULL;
     int r;
 
     json_object_object_add(request, "request", json_object_new_string(word));
-    r = ask(&answer, f, request);
+    r = ask(&answer, f, request, fd);
     json_object_put(request);
     if (r < 0) {
         json_object_put(answer);
@@ -118,4 +139,10 @@ int serve_control_ask(struct json_object **ret, const struct serve_found *f, con
     }
     *ret = answer;
     return 0;
+}
+
+int serve_control_ask(struct json_object **ret, const struct serve_found *f, const char *word,
+                      struct json_object *more, struct report *rep)
+{
+    return serve_control_ask_with(ret, f, word, more, -1, rep);
 }

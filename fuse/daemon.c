@@ -229,8 +229,11 @@ static void *control_thread(void *arg)
 
 static int start_control(struct daemon *d)
 {
-    int r = serve_control_open(&d->control, d->slot, serve_answer, d, d->rep);
+    int r = serve_jobs_open(&d->jobs);
 
+    if (r < 0)
+        return report_errno(d->rep, -r, "cannot start");
+    r = serve_control_open(&d->control, d->slot, serve_answer, d, d->rep);
     if (r < 0)
         return r;
     r = pthread_create(&d->controller, NULL, control_thread, d);
@@ -247,6 +250,7 @@ static void stop_control(struct daemon *d)
         pthread_join(d->controller, NULL);
     }
     serve_control_close(d->control);
+    serve_jobs_close(d->jobs);
 }
 
 /* From the user's terminal to nowhere, and from what a command may do to what serving needs. The

@@ -7,6 +7,7 @@
 #include "fuse/daemon.h"
 #include "fuse/detach.h"
 #include "fuse/guard.h"
+#include "fuse/job.h"
 #include "fuse/registry.h"
 
 #include <pthread.h>
@@ -23,6 +24,7 @@ struct daemon {
     struct volume *vol;
     struct serve *serve;
     struct serve_control *control;
+    struct serve_jobs *jobs;
     struct serve_record record; /* the control thread's, once that runs */
     struct serve_daemon_result result;
     bool made_mountpoint;

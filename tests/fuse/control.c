@@ -7,6 +7,7 @@
 #include "lib/test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,14 +20,17 @@ static struct sockaddr_un at;
 static struct serve_control *control;
 static unsigned n_asked;
 
-static struct json_object *echo(struct json_object *request, void *arg)
+static struct json_object *echo(struct json_object *request, int *fd, void *arg)
 {
     struct json_object *answer = serve_control_answer(NULL), *v = NULL;
+    char text[16] = "";
 
     assert_ptr_equal(arg, &at);
     n_asked++;
     if (json_object_object_get_ex(request, "request", &v))
         json_object_object_add(answer, "echo", json_object_get(v));
+    if (*fd >= 0 && read(*fd, text, sizeof(text) - 1) > 0)
+        json_object_object_add(answer, "passed", json_object_new_string(text));
     return answer;
 }
 
@@ -189,6 +193,47 @@ static void stalled_clients_are_thrown_out_and_others_served(void **state)
     assert_int_equal(serve_control_prepare(control, fds), -1);
 }
 
+static unsigned n_open(void)
+{
+    unsigned n = 0;
+
+    for (int fd = 0; fd < 256; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+/* Two at once: the last one counts, and none stays open in the daemon. */
+static void a_descriptor_comes_along(void **state)
+{
+    const char line[] = "{\"request\": \"x\"}\n";
+    _Alignas(struct cmsghdr) char room[CMSG_SPACE(2 * sizeof(int))] = {0};
+    struct iovec text = {.iov_base = (char *)line, .iov_len = strlen(line)};
+    struct msghdr m = {
+        .msg_iov = &text, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room)};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    unsigned before = n_open();
+    int fd = client(), ends[2], fds[2];
+    char answer[256] = "";
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "from a pipe", 11), 11);
+    fds[0] = STDIN_FILENO;
+    fds[1] = ends[0];
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(fds));
+    memcpy(CMSG_DATA(c), fds, sizeof(fds));
+    assert_int_equal(sendmsg(fd, &m, MSG_NOSIGNAL), strlen(line));
+    turns();
+    assert_true(recv(fd, answer, sizeof(answer) - 1, MSG_DONTWAIT) > 0);
+    assert_non_null(strstr(answer, "from a pipe"));
+    close(fd);
+    close(ends[0]);
+    close(ends[1]);
+    assert_int_equal(n_open(), before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,6 +245,7 @@ int main(void)
         TEST(one_who_goes_away_is_forgotten),
         TEST(stalled_clients_are_thrown_out_and_others_served),
 #undef TEST
+        cmocka_unit_test_setup_teardown(a_descriptor_comes_along, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/* Work that the process which serves a volume does for a command (fuse/job.h). */
+
+#include "base/report.h"
+#include "fuse/registry.h"
+
+struct json_object;
+
+struct cmd_job {
+    const char *word;         /* the request that starts it */
+    struct json_object *more; /* what else is in the request, or NULL; put */
+    int fd;                   /* sent along, or -1; stays the caller's */
+    const char *doing;        /* "resize", for the progress bar */
+};
+
+/* Start the job and wait for its end, with a bar when it lasts; Ctrl-C cancels it. Its words go to
+ * rep. Returns what it returned, or as serve_control_ask. */
+int cmd_job_run(const struct serve_found *f, const struct cmd_job *job, struct report *rep);
