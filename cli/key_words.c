@@ -70,6 +70,7 @@ static int take_container(struct key_words *w, const struct command *c, int argc
     w->key.prompt = w->prompt;
     w->new_key.prompt = w->new_prompt;
     w->new_key.confirm = true;
+    w->new_key.prefix = "new-";
     return 0;
 }
 

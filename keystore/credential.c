@@ -200,12 +200,14 @@ static int ask_passphrase(struct secret *ret, const struct credential_source *sr
 {
     AUTO_TTY struct tty tty = {0};
     AUTO_SECRET struct secret again = {0};
+    const char *prefix = src->prefix != NULL ? src->prefix : "";
     int r = tty_open(&tty, rep);
 
     if (r == -ENXIO)
         return report_error(rep, ENXIO,
                             "there is no terminal to ask for the passphrase on (give "
-                            "--passphrase-file, --passphrase-command or --keyfile)");
+                            "--%spassphrase-file, --%spassphrase-command or --%skeyfile)",
+                            prefix, prefix, prefix);
     if (r == 0)
         r = tty_ask(&tty, src->prompt != NULL ? src->prompt : "Passphrase", ret,
                     CREDENTIAL_PASSPHRASE_MAX, rep);

@@ -18,6 +18,7 @@ struct credential_source {
     unsigned n_keyfiles;
     const char *prompt; /* what the prompt on /dev/tty names: "Passphrase for NAME" */
     bool confirm;       /* ask twice: a new passphrase */
+    const char *prefix; /* of the options that fill this, for messages: "new-"; NULL is none */
     const char *name;   /* volume name, for a systemd credential hushvol.NAME; may be NULL */
 };
 
