@@ -6,6 +6,7 @@
  * next. */
 
 #include "base/auto.h"
+#include "keystore/recovery.h"
 #include "keystore/tty.h"
 
 #include <errno.h>
@@ -259,6 +260,54 @@ static void hint_at_encoding(const struct secret *s, struct report *rep)
                          "may send other bytes for the same letters");
 }
 
+/* "3, 5 and 9" of the groups that are set, counted from 1. */
+static void list_groups(char *to, size_t size, uint32_t groups)
+{
+    size_t n = 0;
+
+    to[0] = '\0';
+    for (unsigned i = 0; i < RECOVERY_GROUPS && n < size; i++) {
+        uint32_t left = groups >> i >> 1;
+
+        if (groups >> i & 1)
+            n += (size_t)snprintf(to + n, size - n, "%u%s", i + 1,
+                                  left == 0                  ? ""
+                                  : (left & (left - 1)) == 0 ? " and "
+                                                             : ", ");
+    }
+}
+
+/* A slip is a warning, no error: the entry may be a passphrase that only looks like a key. */
+static void warn_slips(const struct recovery_slips *slips, struct report *rep)
+{
+    char groups[64];
+
+    list_groups(groups, sizeof(groups), slips->groups);
+    if (slips->groups == 0)
+        report_warn(rep, "this looks like a recovery key, but has %u characters instead of %u",
+                    slips->n_chars, RECOVERY_CHARS);
+    else
+        report_warn(rep, "this looks like a recovery key with a slip in group%s %s of %u",
+                    slips->groups & (slips->groups - 1) ? "s" : "", groups, RECOVERY_GROUPS);
+}
+
+/* A recovery key may be written in many ways, a slot knows one. Whatever else stays as it is. */
+static int settle_recovery_key(struct secret *passphrase, struct report *rep)
+{
+    AUTO_SECRET struct secret text = {0};
+    struct recovery_slips slips;
+    int r = recovery_read(&text, passphrase, &slips);
+
+    if (r > 0) {
+        secret_done(passphrase);
+        *passphrase = text;
+        text = (struct secret){0};
+    }
+    if (r == 0 && slips.meant)
+        warn_slips(&slips, rep);
+    return r < 0 ? r : 0;
+}
+
 static int read_passphrase(struct credential *c, const struct credential_source *src,
                            struct report *rep)
 {
@@ -329,6 +378,8 @@ int credential_read(struct credential *ret, const struct credential_source *src,
         r = read_keyfiles(&c, src, rep);
     if (r == 0)
         r = read_passphrase(&c, src, rep);
+    if (r == 0 && c.has_passphrase)
+        r = settle_recovery_key(&c.passphrase, rep);
     if (r < 0)
         return r;
     if (c.has_passphrase)

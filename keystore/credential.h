@@ -32,10 +32,12 @@ struct credential {
 
 /* Read what src names. A passphrase is asked for on /dev/tty when no other source gives one and
  * there are no key files. The first of: file, command, $CREDENTIALS_DIRECTORY/hushvol.NAME,
- * terminal. Says a hint when an entry typed or read is not UTF-8 in NFC, and a warning for a
- * passphrase file that others can read. -ENOENT, -EACCES; -EINVAL empty, too long, two sources, the
- * entries differ; -ENXIO no terminal to ask on (says which options give one); -EINTR Ctrl-C,
- * terminal restored; -EIO the command failed. */
+ * terminal. An entry that is a recovery key becomes that key's one spelling (recovery.h); one that
+ * looks like it is said, with the groups that are mistyped, and stays. Says a hint when an entry
+ * typed or read is not UTF-8 in NFC, and a warning for a passphrase file that others can read.
+ * -ENOENT, -EACCES; -EINVAL empty, too long, two sources, the entries differ; -ENXIO no terminal to
+ * ask on (says which options give one); -EINTR Ctrl-C, terminal restored; -EIO the command failed.
+ */
 int credential_read(struct credential *ret, const struct credential_source *src,
                     struct report *rep);
 /* Wipe. Fine on a zeroed struct. */

@@ -264,6 +264,39 @@ static void a_command_s_output_is_the_passphrase(void **state)
     }
 }
 
+static void a_recovery_key_is_the_same_in_every_spelling(void **state)
+{
+    static const char key[] = "ZGCCZ-K2908-6BT7P-M71X2-QFRXH-BAKD2-3B9QB-2FD16-APTZ4-PK858-JS4YX-"
+                              "R1MCR-YB19Y";
+    static const struct {
+        const char *entry, *words;
+    } cases[] = {
+        {"ZGCCZ-K2908-6BT7P-M71X2-QFRXH-BAKD2-3B9QB-2FD16-APTZ4-PK858-JS4YX-R1MCR-YB19Y\n", NULL},
+        {"zgccz k29o8 6bt7p m7lx2 qfrxh\nbakd2 3b9qb 2fdi6 aptz4\npk858 js4yx r1mcr yb19y", NULL},
+        {"ZGCCZK29086BT7PM71X2QFRXHBAKD23B9QB2FD16APTZ4PK858JS4YXR1MCRYB19Y", NULL},
+        {"ZGCCZ-K2908-6BT7P-M71X2-QFRXH-BAKD2-3B9QB-2FD16-APTZ4-PK858-JS4YX-R1MCR-YB1Y9",
+         "looks like a recovery key with a slip in group 13 of 13"},
+        {"ZGCCZ-K2980-6BT7P-M71X2-QFRXH-3B9QB-BAKD2-2FD16-APTZ4-PK858-JS4YX-R1MCR-YB19Y",
+         "a slip in groups 2, 6 and 7 of 13"},
+        {"ZGCCZ-K2908-6BT7P-M71X2-QFRXH-BAKD2-3B9QB-2FD16-APTZ4-PK858-JS4YX-R1MCR-YB19Y-A",
+         "has 66 characters instead of 65"},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *entry = cases[i].entry, *want = cases[i].words != NULL ? entry : key;
+        struct credential_source src = {.passphrase_file = file(0, entry, strlen(entry), 0600)};
+        AUTO_CREDENTIAL struct credential c = {0};
+        struct test_report said;
+
+        test_report_init(&said);
+        assert_int_equal(credential_read(&c, &src, &said.rep), 0);
+        assert_secret(&c.passphrase, want, strlen(want));
+        assert_int_equal(said.n_lines, cases[i].words != NULL);
+        assert_true(cases[i].words == NULL || test_report_has(&said, cases[i].words));
+    }
+}
+
 static void two_sources_are_one_too_many(void **state)
 {
     const struct credential_source src = {.passphrase_file = "-", .passphrase_command = "true"};
@@ -455,6 +488,7 @@ int main(void)
         cmocka_unit_test(a_dash_takes_one_line_and_leaves_the_next),
         cmocka_unit_test(a_pipe_is_as_good_as_a_file),
         cmocka_unit_test(a_command_s_output_is_the_passphrase),
+        cmocka_unit_test(a_recovery_key_is_the_same_in_every_spelling),
         cmocka_unit_test(two_sources_are_one_too_many),
         cmocka_unit_test(systemd_s_credential_is_used_when_it_is_there),
         cmocka_unit_test(key_files_are_joined_in_order_and_whole),

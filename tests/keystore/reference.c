@@ -8,6 +8,7 @@
 #include "base/hkdf.h"
 #include "block/file.h"
 #include "crypto/sector.h"
+#include "keystore/recovery.h"
 #include "keystore/unlock.h"
 #include "lib/container.h"
 #include "lib/test.h"
@@ -355,6 +356,57 @@ static void what_the_reference_wrote_is_read_here(void **state)
     }
 }
 
+/* A credential as a user gives it, through a file. */
+static void credential_of(struct credential *c, const char *passphrase)
+{
+    struct credential_source src = {0};
+    char path[64];
+
+    src.passphrase_file = in_folder(path, "entry");
+    write_file(path, passphrase, strlen(passphrase));
+    assert_int_equal(credential_read(c, &src, NULL), 0);
+}
+
+/* The spelling that is not the slot's: small letters and other groups. */
+static void respell(char *to, const char *text)
+{
+    for (unsigned n = 0; *text != '\0'; text++)
+        if (*text != '-') {
+            *to++ = *text >= 'A' ? (char)(*text | 0x20) : *text;
+            if (++n % 10 == 0)
+                *to++ = ' ';
+        }
+    *to = '\0';
+}
+
+static void recovery_keys_open_in_any_spelling_on_both_sides(void **state)
+{
+    char path[64], words[512], spelling[128];
+
+    (void)state;
+    for (int ours = 0; ours < 2; ours++) {
+        AUTO_CREDENTIAL struct credential cred = {0};
+        AUTO_SECRET struct secret made = {0};
+        char key[RECOVERY_TEXT + 1] = "", got[512];
+
+        if (ours)
+            assert_int_equal(recovery_make(&made), 0);
+        else
+            reference("recovery-key", key, RECOVERY_TEXT);
+        if (ours)
+            memcpy(key, made.bytes, RECOVERY_TEXT);
+        respell(spelling, key);
+        snprintf(words, sizeof(words), "make %s --size 64K --pattern 0:512 --passphrase '%s'",
+                 in_folder(path, "theirs"), ours ? key : spelling);
+        reference(words, NULL, 0);
+        credential_of(&cred, ours ? spelling : key);
+        blk_close(open_disk(path, &cred));
+        snprintf(words, sizeof(words), "read %s 0 512 --passphrase '%s'", path,
+                 ours ? spelling : key);
+        reference(words, got, sizeof(got));
+    }
+}
+
 /* The engine's own tests have no header: here its key rule is the one that a header gives. */
 static void chunk_keys_are_the_reference_s(void **state)
 {
@@ -396,6 +448,7 @@ int main(void)
         cmocka_unit_test(frozen_containers_open_with_their_plaintext),
         cmocka_unit_test(the_reference_reads_what_was_written_here),
         cmocka_unit_test(what_the_reference_wrote_is_read_here),
+        cmocka_unit_test(recovery_keys_open_in_any_spelling_on_both_sides),
         cmocka_unit_test(chunk_keys_are_the_reference_s),
     };
 

@@ -10,6 +10,7 @@ read. Written to be compared with the document line by line, not to be fast.
     native_ref.py read FILE OFFSET LENGTH...    plaintext of one or more places to stdout
     native_ref.py extract FILE OUT              the whole disk, sparse
     native_ref.py chunk-key FILE CHUNK          the key of one 4 GiB chunk, hex
+    native_ref.py recovery-key                  a new one
     native_ref.py dump FILE / undump TEXT FILE  a container as text and back
 """
 import argparse
@@ -194,6 +195,56 @@ def slot_open(slot, index, header, passphrase, keyfiles):
     return aes_ctr(ke, slot[0x38:0x58]) if slot_tag(slot, header, km) == slot[0x78:0x98] else None
 
 
+# --- recovery keys: 10.5 --------------------------------------------------------------------------
+
+ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+GROUPS = 13
+
+
+def field_product(a, b):
+    """In GF(2^5) with x^5 = x^2 + 1; bit i of a number is the coefficient of x^i."""
+    product = 0
+    for i in range(5):
+        if b >> i & 1:
+            product ^= a << i
+    for i in range(9, 4, -1):
+        if product >> i & 1:
+            product ^= 0b100101 << (i - 5)
+    return product
+
+
+def group_number(values):
+    """The sum of the five characters, each times its power of x, the first times x^4."""
+    number = 0
+    for value, power in zip(values, (0b10000, 0b1000, 0b100, 0b10, 1)):
+        number ^= field_product(value, power)
+    return number
+
+
+def recovery_key(random):
+    groups = []
+    for number in range(GROUPS):
+        values = [byte % 32 for byte in random(4)]
+        values += [c for c in range(32) if group_number(values + [c]) == number]
+        groups.append("".join(ALPHABET[v] for v in values))
+    return "-".join(groups)
+
+
+def canonical_passphrase(passphrase):
+    """The one spelling of a recovery key; any other passphrase as it is."""
+    if len(passphrase) > 512:
+        return passphrase
+    text = bytes(c for c in passphrase if c not in b" \t\r\n-").decode("latin-1")
+    text = "".join(c.upper() if c.isascii() else c for c in text)
+    text = text.translate(str.maketrans("OIL", "011"))
+    if len(text) != 5 * GROUPS or any(c not in ALPHABET for c in text):
+        return passphrase
+    groups = [text[i:i + 5] for i in range(0, len(text), 5)]
+    if any(group_number([ALPHABET.index(c) for c in g]) != n for n, g in enumerate(groups)):
+        return passphrase
+    return "-".join(groups).encode()
+
+
 # --- the container --------------------------------------------------------------------------------
 
 class Container:
@@ -284,6 +335,7 @@ def credentials(args):
         with open(args.passphrase_file, "rb") as f:
             passphrase = f.read()
         passphrase = passphrase[:-1] if passphrase.endswith(b"\n") else passphrase
+    passphrase = canonical_passphrase(passphrase)
     keyfiles = []
     for path in args.keyfile:
         with open(path, "rb") as f:
@@ -362,6 +414,10 @@ def cmd_chunk_key(args):
         print(c.header.chunk_key(c.master, int(args.chunk, 0)).hex())
 
 
+def cmd_recovery_key(args):
+    print(recovery_key(Random(args.seed)))
+
+
 def data_ranges(fd, size):
     """Parts of a sparse file that are there."""
     at = 0
@@ -436,6 +492,10 @@ def main():
         for word in words:
             command.add_argument(word, nargs="+" if word == "place" else None)
         command.set_defaults(run=run)
+
+    recovery = commands.add_parser("recovery-key")
+    recovery.add_argument("--seed", help="the same key every time")
+    recovery.set_defaults(run=cmd_recovery_key)
 
     args = parser.parse_args()
     try:
