@@ -56,6 +56,19 @@ void bufs_close(struct bufs *b)
     free(b);
 }
 
+/* Page by page, and only those that are there: a buffer never touched must not become resident
+ * now. Giving them back instead would leave to the kernel when they are cleared, and it does not
+ * take back what is locked. */
+void bufs_wipe(struct bufs *b)
+{
+    for (size_t off = 0; off < b->size; off += 4096) {
+        unsigned char there = 0;
+
+        if (mincore(b->bytes + off, 4096, &there) < 0 || there & 1)
+            secret_wipe(b->bytes + off, 4096);
+    }
+}
+
 struct buf *buf_take(struct bufs *b)
 {
     HOLD(&b->lock);

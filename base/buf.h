@@ -19,6 +19,9 @@ int bufs_open(struct bufs **ret, unsigned n, size_t size);
 /* Gives the memory back to the kernel, which clears it. All buffers must be back. NULL is fine. */
 void bufs_close(struct bufs *b);
 
+/* Wipe what buffers held. Nobody may be using one meanwhile, taken or not. */
+void bufs_wipe(struct bufs *b);
+
 struct buf *buf_take(struct bufs *b);
 void buf_drop(struct buf *buf);
 

@@ -23,6 +23,26 @@ struct chunk_keys {
     struct secret keys; /* CACHED of CHUNK_KEY_MAX bytes */
 };
 
+/* The lock is held, or nobody knows k yet. */
+static void forget(struct chunk_keys *k)
+{
+    secret_done(&k->keys);
+    secret_done(&k->prk);
+    for (unsigned i = 0; i < CACHED; i++)
+        k->chunk[i] = NO_CHUNK;
+}
+
+static int remember(struct chunk_keys *k, const struct secret *prk)
+{
+    forget(k);
+    if (secret_copy(&k->prk, prk->bytes, prk->len) < 0 ||
+        secret_make(&k->keys, CACHED * CHUNK_KEY_MAX) < 0) {
+        forget(k);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
 int chunk_keys_open(struct chunk_keys **ret, const struct chunk_rule *rule, uint32_t key_len)
 {
     struct chunk_keys *k;
@@ -36,10 +56,7 @@ int chunk_keys_open(struct chunk_keys **ret, const struct chunk_rule *rule, uint
     pthread_mutex_init(&k->lock, NULL);
     k->rule = *rule;
     k->key_len = key_len;
-    for (unsigned i = 0; i < CACHED; i++)
-        k->chunk[i] = NO_CHUNK;
-    if (secret_copy(&k->prk, rule->prk->bytes, rule->prk->len) < 0 ||
-        secret_make(&k->keys, CACHED * CHUNK_KEY_MAX) < 0) {
+    if (remember(k, rule->prk) < 0) {
         chunk_keys_close(k);
         return -ENOMEM;
     }
@@ -52,10 +69,23 @@ void chunk_keys_close(struct chunk_keys *k)
 {
     if (k == NULL)
         return;
-    secret_done(&k->keys);
-    secret_done(&k->prk);
+    forget(k);
     pthread_mutex_destroy(&k->lock);
     free(k);
+}
+
+void chunk_keys_forget(struct chunk_keys *k)
+{
+    HOLD(&k->lock);
+
+    forget(k);
+}
+
+int chunk_keys_rekey(struct chunk_keys *k, const struct secret *prk)
+{
+    HOLD(&k->lock);
+
+    return prk->len == HKDF_PRK ? remember(k, prk) : -EINVAL;
 }
 
 /* docs/format.md 5.1: label || LE64(chunk) || SHA256(parameters) */
@@ -73,8 +103,11 @@ int chunk_keys_get(struct chunk_keys *k, uint64_t chunk, unsigned char *key)
 {
     HOLD(&k->lock);
     unsigned at = (unsigned)(chunk % CACHED);
-    unsigned char *cached = k->keys.bytes + at * CHUNK_KEY_MAX;
+    unsigned char *cached;
 
+    if (k->keys.bytes == NULL)
+        return -EIO; /* forgotten */
+    cached = k->keys.bytes + at * CHUNK_KEY_MAX;
     if (k->chunk[at] != chunk) {
         int r = derive(&k->rule, chunk, cached, k->key_len);
 

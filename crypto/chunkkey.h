@@ -13,6 +13,10 @@ struct chunk_keys;
 int chunk_keys_open(struct chunk_keys **ret, const struct chunk_rule *rule, uint32_t key_len);
 /* Wipes. NULL is fine. */
 void chunk_keys_close(struct chunk_keys *k);
+/* Wipe all keys: chunk_keys_get answers -EIO from here on, until there is another prk (of the same
+ * length; copied). -ENOMEM. */
+void chunk_keys_forget(struct chunk_keys *k);
+int chunk_keys_rekey(struct chunk_keys *k, const struct secret *prk);
 /* Put the key of a chunk at key (key_len bytes; the caller wipes them). -EIO when the library
  * fails. */
 int chunk_keys_get(struct chunk_keys *k, uint64_t chunk, unsigned char *key);

@@ -50,7 +50,8 @@ struct sector_engine {
     unsigned n_contexts; /* in each direction of a lane */
     unsigned n_lanes;
     struct lane *lanes;
-    unsigned char *scratch;
+    unsigned char *scratch; /* of all lanes */
+    size_t scratch_len;
     pthread_mutex_t lock; /* only for those who find every lane taken */
     pthread_cond_t dropped;
     atomic_uint n_waiting;
@@ -294,7 +295,8 @@ static int open_lanes(struct sector_engine *e)
     if (e->lanes == NULL)
         return -ENOMEM;
     memset(e->lanes, 0, e->n_lanes * sizeof(struct lane));
-    e->scratch = calloc(e->n_lanes, stride > 0 ? stride : 1);
+    e->scratch_len = e->n_lanes * stride;
+    e->scratch = calloc(1, e->scratch_len > 0 ? e->scratch_len : 1);
     if (e->scratch == NULL)
         return -ENOMEM;
     for (unsigned i = 0; i < e->n_lanes; i++) {
@@ -405,15 +407,51 @@ int sector_engine_resize(struct sector_engine *e, uint64_t size)
     return r < 0 ? r : open_contexts(e, n_chunks);
 }
 
+static void forget_context(struct context *c)
+{
+    EVP_CIPHER_CTX_free(c->ctx); /* cleanses the schedule */
+    *c = (struct context){.chunk = NO_CHUNK};
+}
+
+static void forget_contexts(struct sector_engine *e)
+{
+    for (unsigned i = 0; e->lanes != NULL && i < e->n_lanes; i++) {
+        assert(!atomic_load(&e->lanes[i].taken));
+        for (unsigned c = 0; c < LANE_CHUNKS; c++) {
+            forget_context(&e->lanes[i].contexts[ENCRYPT][c]);
+            forget_context(&e->lanes[i].contexts[DECRYPT][c]);
+        }
+    }
+}
+
+void sector_engine_forget(struct sector_engine *e)
+{
+    if (e == NULL || e->cipher->evp == NULL)
+        return;
+    forget_contexts(e);
+    chunk_keys_forget(e->keys);
+    secret_wipe(e->scratch, e->scratch_len);
+}
+
+int sector_engine_rekey(struct sector_engine *e, const struct secret *prk, uint64_t size)
+{
+    int r;
+
+    if (e->cipher->evp == NULL)
+        return 0;
+    r = chunk_keys_rekey(e->keys, prk);
+    if (r == 0)
+        r = sector_engine_resize(e, size);
+    if (r < 0)
+        sector_engine_forget(e);
+    return r;
+}
+
 void sector_engine_close(struct sector_engine *e)
 {
     if (e == NULL)
         return;
-    for (unsigned i = 0; e->lanes != NULL && i < e->n_lanes; i++)
-        for (unsigned c = 0; c < LANE_CHUNKS; c++) {
-            EVP_CIPHER_CTX_free(e->lanes[i].contexts[ENCRYPT][c].ctx); /* cleanses the schedule */
-            EVP_CIPHER_CTX_free(e->lanes[i].contexts[DECRYPT][c].ctx);
-        }
+    forget_contexts(e);
     chunk_keys_close(e->keys);
     EVP_CIPHER_free(e->evp);
     free(e->scratch);

@@ -26,6 +26,12 @@ int sector_engine_open(struct sector_engine **ret, const struct sector_engine_sp
 /* The volume has this size now: as many more contexts and keys as a new engine of it would have.
  * Nobody may be inside. -ENOMEM, -EIO: it stays as good as it was. */
 int sector_engine_resize(struct sector_engine *e, uint64_t size);
+/* Wipe every key and what is computed from one. Nobody may be inside; who asks meanwhile gets -EIO.
+ * NULL is fine. */
+void sector_engine_forget(struct sector_engine *e);
+/* After that, for a volume of so many bytes: as with this prk from the start. -ENOMEM, -EIO:
+ * nothing is remembered. */
+int sector_engine_rekey(struct sector_engine *e, const struct secret *prk, uint64_t size);
 /* Wipes all keys. Nobody may be inside. NULL is fine. */
 void sector_engine_close(struct sector_engine *e);
 

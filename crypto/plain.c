@@ -377,6 +377,30 @@ int sector_plain_open(struct blk **ret, struct blk *below, const struct sector_s
     return 0;
 }
 
+void sector_plain_forget(struct blk *b)
+{
+    struct plain *p = container_of(b, struct plain, blk);
+
+    sector_engine_forget(p->engine);
+    sector_engine_forget(p->old_engine);
+    bufs_wipe(p->bufs);
+}
+
+int sector_plain_rekey(struct blk *b, const struct secret *prk, const struct secret *old_prk)
+{
+    struct plain *p = container_of(b, struct plain, blk);
+    int r;
+
+    if ((old_prk != NULL) != (p->old_engine != NULL))
+        return -EINVAL;
+    r = sector_engine_rekey(p->engine, prk, b->size);
+    if (r == 0 && old_prk != NULL)
+        r = sector_engine_rekey(p->old_engine, old_prk, b->size);
+    if (r < 0)
+        sector_plain_forget(b);
+    return r;
+}
+
 void sector_plain_stats(struct blk *b, struct sector_stats *ret)
 {
     struct plain *p = container_of(b, struct plain, blk);

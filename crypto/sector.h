@@ -48,5 +48,11 @@ struct sector_stats {
  * -ENOMEM. */
 int sector_plain_open(struct blk **ret, struct blk *below, const struct sector_spec *spec,
                       struct report *rep);
+/* Wipe all keys, their schedules and the plaintext in buffers of a plain layer; it keeps its place
+ * in the stack and answers -EIO. Nobody may be in it. */
+void sector_plain_forget(struct blk *b);
+/* After that: go on, with these keys (32 bytes; copied), old_prk being for a volume that is on the
+ * way from one key to another, else NULL. -ENOMEM, -EIO: still forgotten. */
+int sector_plain_rekey(struct blk *b, const struct secret *prk, const struct secret *old_prk);
 /* Counters of a plain layer. */
 void sector_plain_stats(struct blk *b, struct sector_stats *ret);

@@ -193,3 +193,8 @@ int vol_align_open(struct blk **ret, struct blk *below, unsigned n_threads, stru
     *ret = &a->blk;
     return 0;
 }
+
+void vol_align_forget(struct blk *b)
+{
+    bufs_wipe(container_of(b, struct align, blk)->bounce);
+}

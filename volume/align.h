@@ -9,3 +9,5 @@
  * Disjoint requests never wait for one another longer than it takes to find that out. n_threads:
  * how many may be inside at once. Owns below if it succeeds. -ENOMEM. */
 int vol_align_open(struct blk **ret, struct blk *below, unsigned n_threads, struct report *rep);
+/* Wipe the plaintext that edges left in its buffers. Nobody may be inside. */
+void vol_align_forget(struct blk *b);

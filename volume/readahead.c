@@ -507,6 +507,16 @@ int vol_readahead_open(struct blk **ret, struct blk *below, struct pool *pool, u
     return 0;
 }
 
+void vol_readahead_forget(struct blk *b)
+{
+    struct readahead *r = container_of(b, struct readahead, blk);
+
+    drain(r);
+    bufs_wipe(r->bufs);
+    HOLD(&r->lock);
+    memset(r->streams, 0, sizeof(r->streams));
+}
+
 void vol_readahead_stats(struct blk *b, struct vol_readahead_stats *ret)
 {
     struct readahead *r = container_of(b, struct readahead, blk);

@@ -12,6 +12,10 @@
 int vol_readahead_open(struct blk **ret, struct blk *below, struct pool *pool, uint64_t max,
                        struct report *rep);
 
+/* Drop all that is prepared and wipe it; workers that are at it are waited for, and streams are
+ * found anew. No request may be inside. */
+void vol_readahead_forget(struct blk *b);
+
 #define VOL_READAHEAD_DEFAULT (4 * 1024 * 1024) /* bytes */
 
 struct vol_readahead_stats {

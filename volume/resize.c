@@ -38,6 +38,8 @@ static int check_volume(struct volume *v, struct report *rep)
         return report_error(rep, EROFS, "the volume is open for reading only");
     if (vol_poison_struck(v->stack.poison))
         return report_error(rep, EROFS, "the volume is read-only since its disk failed");
+    if (v->info.suspended)
+        return report_error(rep, EBUSY, "the volume is suspended (\"hushvol resume\" first)");
     if (v->mixed)
         return report_error(rep, EBUSY,
                             "the container is being re-encrypted (finish that first: \"hushvol "

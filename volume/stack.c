@@ -106,9 +106,9 @@ int vol_stack_open(struct vol_stack *ret, struct blk *container, const struct ke
         s.top = r == 0 ? s.readahead : s.top;
     }
     if (r == 0)
-        r = vol_align_open(&s.top, s.top, sector.n_callers, rep);
+        r = vol_align_open(&s.align, s.top, sector.n_callers, rep);
     if (r == 0)
-        r = vol_space_open(&s.space, s.top, s.enospc_wait, rep);
+        r = vol_space_open(&s.space, s.top = s.align, s.enospc_wait, rep);
     if (r == 0)
         r = vol_poison_open(&s.poison, s.top = s.space, rep);
     if (r == 0)

@@ -80,6 +80,17 @@ int vol_key_apply(struct volume *v, const struct key_patch *p, struct report *re
  */
 void vol_give_up_waiting(struct volume *v);
 
+/* Forget every key of an open volume, durably written before, and go on with it later. While it is
+ * suspended nobody may call its top but for flush, extent and stat, which work; a resize is
+ * refused, a change of key slots is not. One of these at a time; nobody may be in the stack. */
+
+/* -EOPNOTSUPP not in this format; -EALREADY it is suspended; -EIO what was written before could not
+ * be made durable: not suspended. All said. */
+int vol_suspend(struct volume *v, struct report *rep);
+/* bytes are what the format's export() gave to somebody who unlocked slot. -EKEYREJECTED they are
+ * not this volume's; -EALREADY it is not suspended; -ENOMEM, -EIO: still suspended. All said. */
+int vol_resume(struct volume *v, const struct secret *bytes, unsigned slot, struct report *rep);
+
 /* Another size. Sizes are bytes of the disk, rounded up to whole sectors. Any of these: -EROFS,
  * -EOPNOTSUPP not in this format, -EBUSY it is being re-encrypted, -EINVAL an impossible size. */
 

@@ -151,6 +151,25 @@ static void what_is_never_taken_is_never_resident(void **state)
     assert_true(resident_kib() < before + 32 * 1024);
 }
 
+static void wiping_clears_what_was_used(void **state)
+{
+    struct bufs *b;
+    struct buf *first, *second;
+
+    (void)state;
+    assert_int_equal(bufs_open(&b, 3, 8192), 0);
+    first = buf_take(b);
+    second = buf_take(b);
+    memset(first->bytes, 1, first->size);
+    memset(second->bytes, 2, second->size);
+    buf_drop(second);
+    bufs_wipe(b);
+    for (size_t i = 0; i < first->size; i++)
+        assert_int_equal(first->bytes[i] | second->bytes[i], 0);
+    buf_drop(first);
+    bufs_close(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +179,7 @@ int main(void)
         cmocka_unit_test(a_buffer_has_one_owner_at_a_time),
         cmocka_unit_test(more_than_there_is_memory_is_refused),
         cmocka_unit_test(what_is_never_taken_is_never_resident),
+        cmocka_unit_test(wiping_clears_what_was_used),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

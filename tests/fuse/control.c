@@ -244,8 +244,8 @@ int main(void)
         TEST(a_line_without_end_is_cut_off),
         TEST(one_who_goes_away_is_forgotten),
         TEST(stalled_clients_are_thrown_out_and_others_served),
+        TEST(a_descriptor_comes_along),
 #undef TEST
-        cmocka_unit_test_setup_teardown(a_descriptor_comes_along, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
