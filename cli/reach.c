@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <json-c/json.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -151,12 +152,14 @@ static bool is_refusal(int r)
 static int ask_mount(struct cmd_reach *at, const struct key_patch *p, struct report *rep)
 {
     struct json_object *answer = NULL;
+    char slot[24];
     int r = serve_control_ask(&answer, &at->mount, "slot", serve_patch_encode(p), rep);
 
     json_object_put(answer);
+    snprintf(slot, sizeof(slot), "slot %u", p->slot);
     if (r < 0 && !is_refusal(r))
-        report_warn(rep, "it may have changed slot %u all the same: \"hushvol key list\" shows it",
-                    p->slot);
+        report_warn(rep, "it may have changed %s all the same: \"hushvol key list\" shows it",
+                    p->what == KEY_PATCH_ERASE ? "the slots" : slot);
     return r;
 }
 
@@ -209,4 +212,14 @@ int cmd_reach_remove(struct cmd_reach *at, int slot, bool force, struct report *
     if (at->mounted)
         return ask_mount(at, &patch, rep);
     return key_change_remove(&at->c, slot, force, rep);
+}
+
+int cmd_reach_erase(struct cmd_reach *at, struct report *rep)
+{
+    const struct key_patch patch = {.what = KEY_PATCH_ERASE, .force = true};
+    struct blk *header = key_container_header(&at->c);
+
+    if (at->mounted)
+        return ask_mount(at, &patch, rep);
+    return key_change_erase(at->c.format, header, at->c.blk, rep);
 }

@@ -43,3 +43,5 @@ int cmd_reach_put(struct cmd_reach *at, enum key_patch_what what, const struct c
                   int slot, const char *label, const struct kdf_request *kdf, struct report *rep);
 /* Locked or not. Errors as key_change_remove, and those of serve_control_ask as above. */
 int cmd_reach_remove(struct cmd_reach *at, int slot, bool force, struct report *rep);
+/* Every slot; the same. */
+int cmd_reach_erase(struct cmd_reach *at, struct report *rep);

@@ -172,6 +172,8 @@ struct key_format {
      * it is being re-encrypted, -ENOKEY after forget with all. */
     int (*resize)(struct key_store *ks, uint64_t size, struct report *rep);
 
+    /* Which container the header is of. */
+    void (*uuid)(struct key_store *ks, unsigned char uuid[16]);
     /* Bytes that a backup, or a detached header, takes. */
     uint64_t (*header_size)(struct key_store *ks);
     /* Write a complete copy of the header to a new file; also a detached header. */

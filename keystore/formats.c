@@ -71,7 +71,9 @@ static int explain_unknown(struct blk *b, struct report *rep)
     if (is_geli(b))
         return report_error(rep, EOPNOTSUPP, "GELI containers are not supported by this version");
     if (bytes_are_zero(buf, sizeof(buf)))
-        return report_error(rep, EBADMSG, "not a container: it begins with zeros");
+        return report_error(rep, EBADMSG,
+                            "not a container: it begins with zeros (its header may be in a file of "
+                            "its own: --header)");
     return report_error(rep, EBADMSG, "not a container (or its header is destroyed)");
 }
 

@@ -33,24 +33,40 @@ static int open_detached(struct key_container *c, const struct blk_file_spec *sp
     return blk_file_open(&c->header, &header, holder, rep);
 }
 
-int key_container_open(struct key_container *ret, const struct blk_file_spec *spec,
-                       const char *detached, pid_t *holder, struct report *rep)
+int key_container_open_files(struct key_container *ret, const struct blk_file_spec *spec,
+                             const char *detached, pid_t *holder, struct report *rep)
 {
     AUTO_KEY_CONTAINER struct key_container c = {0};
-    struct blk *header;
     int r;
 
     r = blk_file_open(&c.blk, spec, holder, rep);
     if (r == 0 && detached != NULL)
         r = open_detached(&c, spec, detached, holder, rep);
-    header = detached != NULL ? c.header : c.blk;
+    if (r < 0)
+        return r;
+    *ret = c;
+    c = (struct key_container){0};
+    return 0;
+}
+
+struct blk *key_container_header(const struct key_container *c)
+{
+    return c->header != NULL ? c->header : c->blk;
+}
+
+int key_container_open(struct key_container *ret, const struct blk_file_spec *spec,
+                       const char *detached, pid_t *holder, struct report *rep)
+{
+    AUTO_KEY_CONTAINER struct key_container c = {0};
+    int r = key_container_open_files(&c, spec, detached, holder, rep);
+
     if (r == 0)
-        r = key_recognise(&c.format, header, rep);
+        r = key_recognise(&c.format, key_container_header(&c), rep);
     if (r == 0 && detached != NULL && !c.format->detachable)
         r = report_error(rep, EOPNOTSUPP, "a detached header is not possible in the %s format",
                          c.format->name);
     if (r == 0)
-        r = c.format->open(&c.store, header, c.blk, rep);
+        r = c.format->open(&c.store, key_container_header(&c), c.blk, rep);
     if (r < 0)
         return r;
     *ret = c;

@@ -21,6 +21,12 @@ struct key_container {
     struct key_store *store;
 };
 
+/* The first step alone: the files, for whoever goes on where a header does not open. format and
+ * store stay NULL. Errors as blk_file_open, for -EBUSY too. */
+int key_container_open_files(struct key_container *ret, const struct blk_file_spec *spec,
+                             const char *detached, pid_t *holder, struct report *rep);
+/* What holds the header of c. */
+struct blk *key_container_header(const struct key_container *c);
 /* Open the file, find its format, read its header; with detached (a path, else NULL), the header in
  * that file, locked like the container. Errors as blk_file_open (also for -EBUSY and *holder),
  * key_recognise and the format's open. */

@@ -14,6 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+void native_uuid(struct key_store *ks, unsigned char uuid[16])
+{
+    memcpy(uuid, ks->copy[ks->current].header.uuid, 16);
+}
+
 /* As large as the place of a header in a container, so that whatever else may stand before the data
  * has its place in a detached header too. */
 uint64_t native_header_size(struct key_store *ks)

@@ -5,6 +5,7 @@
 
 #include "keystore/native/store.h"
 
+void native_uuid(struct key_store *ks, unsigned char uuid[16]);
 uint64_t native_header_size(struct key_store *ks);
 int native_backup(struct key_store *ks, struct blk *to, struct report *rep);
 int native_restore(struct key_store *backup, struct blk *header, struct report *rep);

@@ -187,6 +187,7 @@ const struct key_format native_format = {
     .import = native_import,
     .forget = native_store_forget,
     .resize = native_resize,
+    .uuid = native_uuid,
     .header_size = native_header_size,
     .backup = native_backup,
     .restore = native_restore,

@@ -20,8 +20,10 @@ import errno
 import hashlib
 import json
 import os
+import pty
 import pwd
 import random
+import select
 import shutil
 import signal
 import stat
@@ -384,6 +386,33 @@ class Box:
 
     def hv(self, *words, user=None, **more):
         return self.run(self.program_for(user), *words, user=user, **more)
+
+    def hv_typed(self, *words, typed=(), expect=DONE):
+        """On a terminal: each pair of typed is what to wait for and what to type then. What was
+        shown."""
+        shown, pending, mark = "", list(typed), 0
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.execve(self.program, [self.program, *map(str, words)], self.environment(None))
+        end = time.monotonic() + 60 * SLOW
+        while time.monotonic() < end:
+            if pending and pending[0][0] in shown[mark:]:
+                mark = len(shown)
+                os.write(fd, pending.pop(0)[1].encode())
+            if not select.select([fd], [], [], 1)[0]:
+                continue
+            try:
+                data = os.read(fd, 4096)
+            except OSError:  # it has ended
+                break
+            if not data:
+                break
+            shown += data.decode(errors="replace")
+        os.close(fd)  # which ends it if it has not
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        check(not pending and status == expect,
+              f"{words}: status {status} instead of {expect}, not asked: {pending}\n{shown}")
+        return shown
 
     # -- volumes -------------------------------------------------------------------------------
 

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#pragma once
+
+/* What the members of "hushvol header" share. */
+
+#include "cli/command.h"
+#include "cli/confirm.h"
+#include "cli/credential_options.h"
+#include "keystore/format.h"
+
+/* name is "header backup" */
+extern const struct command cmd_header_backup, cmd_header_check, cmd_header_dump,
+    cmd_header_restore;
+
+enum { HEADER_OPT_FORCE = CMD_OPT_OWN, HEADER_OPT_JSON, HEADER_OPT_UNLOCK };
+
+/* Everything that a member may be told; its own option table says what it is. Words are borrowed
+ * from argv. */
+struct header_words {
+    const char *container, *header;
+    const char *file; /* the second word, of those that take one */
+    struct credential_source key;
+    bool force, json, unlock, yes, help, verbose;
+    char prompt[REPORT_LINE]; /* of key, which points here */
+};
+
+/* Take a member's words by its option table; file is what it calls its second word, or NULL.
+ * -EINVAL, said. When help is set the rest is not. */
+int header_take_words(struct header_words *ret, const struct command *c,
+                      const struct option *options, const char *file, int argc, char **argv);
+/* Refuse path when something is there: a backup takes no other's place. -EEXIST, said. */
+int header_check_free(const char *path, struct report *rep);
