@@ -37,6 +37,11 @@ void pool_submit(struct pool *p, struct pool_job *job);
 /* Take job back: true when it was queued and now will not run. */
 bool pool_cancel(struct pool *p, struct pool_job *job);
 
+/* Run one queued job in this thread, for who would only wait otherwise (pool_run() does when its
+ * last pieces are with others). False when there is none. A job must not need what the thread that
+ * calls either of them holds. */
+bool pool_help(struct pool *p);
+
 /* Workers running and sleeping, for the counters. */
 struct pool_stats {
     unsigned n_threads;                 /* as opened, the caller included */

@@ -198,6 +198,73 @@ static void jobs_run_in_order_and_can_be_taken_back_until_they_do(void **state)
     pool_close(p);
 }
 
+static void who_would_only_wait_does_a_job(void **state)
+{
+    struct pool *p = NULL;
+    atomic_bool go = false;
+    struct job busy = {.go = &go}, mine = {0};
+
+    (void)state;
+    assert_int_equal(pool_open(&p, 2, NULL), 0);
+    busy.job = (struct pool_job){.fn = job_fn, .arg = &busy};
+    mine.job = (struct pool_job){.fn = job_fn, .arg = &mine};
+    pool_submit(p, &busy.job);
+    while (pool_cancel(p, &busy.job)) { /* until the worker is in it */
+        pool_submit(p, &busy.job);
+        usleep(1000);
+    }
+    assert_false(pool_help(p));
+    pool_submit(p, &mine.job);
+    assert_true(pool_help(p));
+    assert_int_equal(atomic_load(&mine.ran), 1);
+    assert_false(pool_cancel(p, &mine.job));
+    assert_false(pool_help(p));
+    atomic_store(&go, true);
+    wait_ran(&busy, 1);
+    pool_close(p);
+}
+
+/* Two pieces: the caller's ends at once, the worker's only when the job was done. */
+struct shared_batch {
+    struct pool *p;
+    pthread_t caller;
+    atomic_uint begun;
+    struct job job;
+};
+
+static bool becomes(atomic_uint *value, unsigned wanted)
+{
+    for (unsigned i = 0; i < 50000 && atomic_load(value) != wanted; i++)
+        usleep(100);
+    return atomic_load(value) == wanted;
+}
+
+static int shared_piece(void *arg, unsigned piece)
+{
+    struct shared_batch *b = arg;
+
+    (void)piece;
+    atomic_fetch_add(&b->begun, 1);
+    if (!becomes(&b->begun, 2))
+        return -ETIME;
+    if (!pthread_equal(pthread_self(), b->caller))
+        return becomes(&b->job.ran, 1) ? 0 : -EIO;
+    pool_submit(b->p, &b->job.job);
+    return 0;
+}
+
+static void the_caller_of_a_batch_does_a_job_before_it_waits(void **state)
+{
+    struct shared_batch b = {.caller = pthread_self()};
+
+    (void)state;
+    assert_int_equal(pool_open(&b.p, 2, NULL), 0);
+    b.job.job = (struct pool_job){.fn = job_fn, .arg = &b.job};
+    assert_int_equal(pool_run(b.p, shared_piece, &b, 2), 0);
+    assert_int_equal(atomic_load(&b.job.ran), 1);
+    pool_close(b.p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +274,8 @@ int main(void)
         cmocka_unit_test(pieces_after_a_failure_are_left_out),
         cmocka_unit_test(callers_share_a_pool),
         cmocka_unit_test(jobs_run_in_order_and_can_be_taken_back_until_they_do),
+        cmocka_unit_test(who_would_only_wait_does_a_job),
+        cmocka_unit_test(the_caller_of_a_batch_does_a_job_before_it_waits),
     };
 
     return cmocka_run_group_tests_name("pool", tests, NULL, NULL);
