@@ -34,6 +34,24 @@ int blk_write(struct blk *b, const void *buf, size_t len, uint64_t off)
     return r < 0 || len == 0 ? r : b->ops->write(b, buf, len, off);
 }
 
+int blk_lend(struct blk *b, struct blk_loan *loan, void *buf, size_t len, uint64_t off)
+{
+    int r = check(b, len, off);
+
+    *loan = (struct blk_loan){.n = 1, .parts = {{.iov_base = buf, .iov_len = len}}};
+    if (r < 0 || len == 0)
+        return r;
+    return b->ops->lend != NULL ? b->ops->lend(b, loan, buf, len, off)
+                                : b->ops->read(b, buf, len, off);
+}
+
+void blk_loan_end(struct blk_loan *loan)
+{
+    if (loan->lender != NULL)
+        loan->lender->ops->take_back(loan->lender, loan);
+    loan->lender = NULL;
+}
+
 int blk_flush(struct blk *b)
 {
     return b->ops->flush(b);
@@ -102,6 +120,11 @@ int blk_pass_read(struct blk *b, void *buf, size_t len, uint64_t off)
 int blk_pass_write(struct blk *b, const void *buf, size_t len, uint64_t off)
 {
     return blk_write(b->below, buf, len, off);
+}
+
+int blk_pass_lend(struct blk *b, struct blk_loan *loan, void *buf, size_t len, uint64_t off)
+{
+    return blk_lend(b->below, loan, buf, len, off);
 }
 
 int blk_pass_flush(struct blk *b)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 struct blk;
 
@@ -22,6 +23,16 @@ struct blk_stat {
     uint64_t allocated; /* bytes of storage in use below, headers included */
 };
 
+/* What blk_lend() found: the bytes of a range in their order, some of them still in memory of a
+ * layer, which keeps it as it is until blk_loan_end(). Lives with the caller. */
+#define BLK_LOAN_PARTS 16
+struct blk_loan {
+    unsigned n; /* of parts */
+    struct iovec parts[BLK_LOAN_PARTS];
+    void *keep[BLK_LOAN_PARTS]; /* the lender's, for each part; NULL: nothing to give back */
+    struct blk *lender;         /* NULL: nothing was lent */
+};
+
 /* Units:   off and len are bytes, multiples of granule; off + len <= size (the blk_* calls check).
  * Threads: every op may run many times at once, on overlaps too; only the align layer orders.
  * Errors:  0 or -errno: -EIO the medium, -EBADMSG a sector that fails its tag, -ENOSPC, -EDQUOT,
@@ -31,6 +42,11 @@ struct blk_ops {
     const char *name;
     int (*read)(struct blk *b, void *buf, size_t len, uint64_t off);
     int (*write)(struct blk *b, const void *buf, size_t len, uint64_t off);
+    /* Read, but leave the bytes in own memory where they are there; what is not goes to its place
+     * in buf. May be NULL: the layer has nothing to lend, and read does. */
+    int (*lend)(struct blk *b, struct blk_loan *loan, void *buf, size_t len, uint64_t off);
+    /* Of the lender: the caller is done with the parts. */
+    void (*take_back)(struct blk *b, struct blk_loan *loan);
     /* Everything answered before this call is durable when it returns 0. */
     int (*flush)(struct blk *b);
     /* The range reads as zeros afterwards; its storage may be given back. */
@@ -61,6 +77,12 @@ struct blk {
 /* Each checks the rules above first (-EINVAL, -EROFS) and does nothing for len 0. */
 int blk_read(struct blk *b, void *buf, size_t len, uint64_t off);
 int blk_write(struct blk *b, const void *buf, size_t len, uint64_t off);
+/* As blk_read() into buf, or less copying: loan says where the bytes are, in buf or with a layer.
+ * They are what the range held at one moment during this call, however long the loan lasts. After 0
+ * blk_loan_end() must follow, soon, for blk_resize() waits for it; after an error nothing was lent.
+ */
+int blk_lend(struct blk *b, struct blk_loan *loan, void *buf, size_t len, uint64_t off);
+void blk_loan_end(struct blk_loan *loan);
 int blk_flush(struct blk *b);
 int blk_discard(struct blk *b, uint64_t len, uint64_t off);
 int blk_write_zeroes(struct blk *b, uint64_t len, uint64_t off);
@@ -75,6 +97,7 @@ void blk_close(struct blk *b);
 /* What a layer names in its table when it leaves an op alone: the same call on the one below. */
 int blk_pass_read(struct blk *b, void *buf, size_t len, uint64_t off);
 int blk_pass_write(struct blk *b, const void *buf, size_t len, uint64_t off);
+int blk_pass_lend(struct blk *b, struct blk_loan *loan, void *buf, size_t len, uint64_t off);
 int blk_pass_flush(struct blk *b);
 int blk_pass_discard(struct blk *b, uint64_t len, uint64_t off);
 int blk_pass_write_zeroes(struct blk *b, uint64_t len, uint64_t off);

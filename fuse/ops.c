@@ -252,10 +252,12 @@ static void read_stats(fuse_req_t req, size_t len, off_t off, struct fuse_file_i
     fuse_reply_buf(req, text + from, len < size - from ? len : size - from);
 }
 
-/* SERVE_READ → align_read → plain_read → file_read */
+/* SERVE_READ → align_lend → readahead_lend → plain_read → file_read. What read-ahead has ready goes
+ * to the kernel from where it lies. */
 static void read_image(struct serve *s, fuse_req_t req, size_t len, uint64_t off)
 {
     uint64_t began = serve_clock();
+    struct blk_loan loan;
     void *buf;
     int r;
 
@@ -266,12 +268,17 @@ static void read_image(struct serve *s, fuse_req_t req, size_t len, uint64_t off
     if (len > s->top->size - off)
         len = s->top->size - off;
     buf = len <= SERVE_REQUEST_MAX ? thread_buffer(s) : NULL;
-    r = buf != NULL ? blk_read(s->top, buf, len, off) : -ENOMEM;
+    r = buf != NULL ? blk_lend(s->top, &loan, buf, len, off) : -ENOMEM;
     serve_count(s, SERVE_READ, len, r, began);
-    if (r < 0)
+    if (r < 0) {
         answer(req, r);
+        return;
+    }
+    if (loan.n == 1)
+        fuse_reply_buf(req, loan.parts[0].iov_base, len);
     else
-        fuse_reply_buf(req, buf, len);
+        fuse_reply_iov(req, loan.parts, (int)loan.n);
+    blk_loan_end(&loan);
 }
 
 static void serve_read(fuse_req_t req, fuse_ino_t ino, size_t len, off_t off,

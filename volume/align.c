@@ -103,6 +103,20 @@ static int align_read(struct blk *b, void *buf, size_t len, uint64_t off)
     return r;
 }
 
+/* The range is locked only until the loan is made: what was lent no longer changes, so a write that
+ * begins later is later than this read. */
+static int align_lend(struct blk *b, struct blk_loan *loan, void *buf, size_t len, uint64_t off)
+{
+    struct align *a = container_of(b, struct align, blk);
+
+    if (((len | off) & (b->below->granule - 1)) != 0)
+        return align_read(b, buf, len, off);
+    AUTO_RANGE struct range_held held;
+
+    take(a, &held, len, off, false);
+    return blk_lend(b->below, loan, buf, len, off);
+}
+
 /* serve_write → poison_write → space_write → ALIGN_WRITE → plain_write */
 static int align_write(struct blk *b, const void *buf, size_t len, uint64_t off)
 {
@@ -167,6 +181,7 @@ static void align_close(struct blk *b)
 static const struct blk_ops align_ops = {
     .name = "align",
     .read = align_read,
+    .lend = align_lend,
     .write = align_write,
     .flush = blk_pass_flush,
     .discard = align_discard,

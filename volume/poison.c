@@ -104,6 +104,7 @@ static void poison_close(struct blk *b)
 static const struct blk_ops poison_ops = {
     .name = "poison",
     .read = blk_pass_read,
+    .lend = blk_pass_lend,
     .write = poison_write,
     .flush = poison_flush,
     .discard = poison_discard,

@@ -2,9 +2,10 @@
 #include "volume/readahead.h"
 
 /* The disk is cut into pieces of 128 KiB. A piece that somebody will want soon is a job of the
- * pool: it is read and deciphered into a slot and copied out when it is asked for. A reader that
- * comes before its pieces are ready takes back those that are still queued and does them itself, by
- * an ordinary read: it never waits for work that has not begun, and a busy pool costs it nothing.
+ * pool: it is read and deciphered into a slot, and lent or copied out when it is asked for. A
+ * reader that comes before its pieces are ready takes back those that are still queued and does
+ * them itself, by an ordinary read: it never waits for work that has not begun, and a busy pool
+ * costs it nothing.
  *
  *     FREE → QUEUED     a stream will want it                    (schedule)
  *     QUEUED → FREE     the reader was faster, or a write over it (take back)
@@ -12,13 +13,13 @@
  *     FILLING → READY   bytes are there
  *     FILLING → FREE    it failed, or a write over it            (stale)
  *     READY → FREE      read to its end, written over, or another piece needs the slot, once
- *                        nobody copies from it any more
+ *                        nobody uses it any more
  *
  * Why no reader sees old data: the align layer lets no read of a range run at once with a change of
  * it, and a change ends here by dropping every piece it touches. A piece that was filled while the
  * change ran is therefore gone before the next read of that range can look for it; one that is
  * being filled is marked stale and never used. So pieces may be filled without any lock on their
- * range.
+ * range. What was lent stays as it is until it is given back: a change only marks it stale.
  *
  * A piece lives in slot (number modulo slots), so finding one is one look. One mutex guards slots
  * and streams; it is held for a few hundred nanoseconds a request and never while anything is read.
@@ -37,6 +38,7 @@
 #define WINDOW_MIN (256 * 1024)
 #define STALE_AFTER 256 /* requests: what nobody came for by then was a wrong guess */
 #define NO_PIECE UINT64_MAX
+#define LOAN_MAX ((BLK_LOAN_PARTS - 1) * (size_t)PIECE) /* wherever in a piece it begins */
 #define REORDER 8 /* how many of its own lengths a request may be early or late */
 
 enum state { FREE, QUEUED, FILLING, READY };
@@ -48,7 +50,7 @@ struct slot {
     uint64_t piece;
     enum state state;
     bool stale;
-    unsigned n_copying;
+    unsigned n_users;
     uint64_t since; /* when it was asked for, in requests */
 };
 
@@ -108,7 +110,7 @@ static void slot_drop(struct slot *s)
         return;
     if (s->state == QUEUED && pool_cancel(r->pool, &s->job)) {
         slot_free(s);
-    } else if (s->state == READY && s->n_copying == 0) {
+    } else if (s->state == READY && s->n_users == 0) {
         r->stats.wasted += PIECE;
         slot_free(s);
     } else {
@@ -162,34 +164,52 @@ static bool prepare(struct readahead *r, uint64_t piece)
     return true;
 }
 
-static bool continues(const struct stream *st, size_t len, uint64_t off)
+static uint64_t distance(const struct stream *st, uint64_t off)
 {
-    uint64_t slack = (uint64_t)len * REORDER;
+    return off > st->next ? off - st->next : st->next - off;
+}
 
-    return st->hits > 0 && off + slack >= st->next && off <= st->next + slack;
+/* The stream that this request goes on with, or NULL: the nearest, for where a reader ended near,
+ * its stream lies about still. */
+static struct stream *nearest_stream(struct readahead *r, size_t len, uint64_t off)
+{
+    struct stream *found = NULL;
+
+    for (unsigned i = 0; i < STREAMS; i++) {
+        struct stream *st = &r->streams[i];
+
+        if (st->hits > 0 && distance(st, off) <= (uint64_t)len * REORDER &&
+            (found == NULL || distance(st, off) < distance(found, off)))
+            found = st;
+    }
+    return found;
+}
+
+static struct stream *oldest_stream(struct readahead *r)
+{
+    struct stream *found = &r->streams[0];
+
+    for (unsigned i = 1; i < STREAMS; i++)
+        if (r->streams[i].used < found->used)
+            found = &r->streams[i];
+    return found;
 }
 
 /* The stream that this request goes on with, or the one used longest ago, begun anew. */
 static struct stream *find_stream(struct readahead *r, size_t len, uint64_t off)
 {
-    struct stream *oldest = &r->streams[0];
+    struct stream *st = nearest_stream(r, len, off);
 
     r->now++;
-    for (unsigned i = 0; i < STREAMS; i++) {
-        struct stream *st = &r->streams[i];
-
-        if (continues(st, len, off)) {
-            st->hits++;
-            st->used = r->now;
-            if (off + len > st->next)
-                st->next = off + len;
-            return st;
-        }
-        if (st->used < oldest->used)
-            oldest = st;
+    if (st == NULL) {
+        st = oldest_stream(r);
+        *st = (struct stream){.next = off, .window = WINDOW_MIN};
     }
-    *oldest = (struct stream){.next = off + len, .window = WINDOW_MIN, .used = r->now, .hits = 1};
-    return oldest;
+    st->hits++;
+    st->used = r->now;
+    if (off + len > st->next)
+        st->next = off + len;
+    return st;
 }
 
 /* Twice as far ahead as the reader takes at once, at least; further while it finds things ready. */
@@ -238,22 +258,6 @@ static struct part part_at(unsigned char *buf, size_t len, uint64_t off, size_t 
     return (struct part){buf + done, n < len - done ? n : len - done, at};
 }
 
-/* Copy a part out of its READY slot; the lock is let go meanwhile. */
-static void copy_out(struct readahead *r, struct slot *s, const struct part *p)
-{
-    size_t from = (size_t)(p->off % PIECE);
-    uint64_t piece = s->piece;
-
-    s->n_copying++;
-    pthread_mutex_unlock(&r->lock);
-    memcpy(p->to, s->buf->bytes + from, p->len);
-    pthread_mutex_lock(&r->lock);
-    s->n_copying--;
-    r->stats.used += p->len;
-    if (s->n_copying == 0 && (s->stale || from + p->len == piece_len(r, piece)))
-        slot_free(s);
-}
-
 static bool usable(const struct slot *s, const struct part *p)
 {
     return s->state != FREE && !s->stale && s->piece == p->off / PIECE;
@@ -261,8 +265,8 @@ static bool usable(const struct slot *s, const struct part *p)
 
 enum taken { TAKEN, MISSING, LATER };
 
-/* Take a part from its slot. MISSING: the caller has to read it, nobody else is at it. LATER: a
- * worker is; with wait that is waited for. */
+/* The lock is held. Keep the slot of a part as it is until give_back(). MISSING: the caller has to
+ * read the part, nobody else is at it. LATER: a worker is; with wait that is waited for. */
 static enum taken take_part(struct readahead *r, const struct part *p, bool wait)
 {
     struct slot *s = slot_of(r, p->off / PIECE);
@@ -276,73 +280,131 @@ static enum taken take_part(struct readahead *r, const struct part *p, bool wait
     }
     if (!usable(s, p))
         return MISSING;
-    copy_out(r, s, p);
+    s->n_users++;
     return TAKEN;
 }
 
-#define PARTS 64 /* looked at together: 8 MiB, more than one request has */
-
-/* You are here: serve_read → ... → align_read → READAHEAD_READ → plain_read. First what is
- * ready, then by ordinary reads what nobody is at, last what workers are at by now. */
-static int read_parts(struct readahead *r, unsigned char *buf, size_t len, uint64_t off)
+/* The lock is held. A part was used; a piece that was read to its end is done with. */
+static void give_back(struct readahead *r, struct slot *s, const struct iovec *part)
 {
-    enum taken taken[PARTS];
-    unsigned n = 0;
-    size_t done = 0;
+    size_t end = (size_t)((unsigned char *)part->iov_base - s->buf->bytes) + part->iov_len;
+
+    s->n_users--;
+    r->stats.used += part->iov_len;
+    if (s->n_users == 0 && (s->stale || end == piece_len(r, s->piece))) {
+        slot_free(s);
+        pthread_cond_broadcast(&r->filled); /* drain() may be waiting for it */
+    }
+}
+
+static void readahead_take_back(struct blk *b, struct blk_loan *loan)
+{
+    struct readahead *r = container_of(b, struct readahead, blk);
+    HOLD(&r->lock);
+
+    for (unsigned i = 0; i < loan->n; i++)
+        if (loan->keep[i] != NULL)
+            give_back(r, loan->keep[i], &loan->parts[i]);
+}
+
+/* What became of the parts of a request. */
+struct parts {
+    struct part at[BLK_LOAN_PARTS];
+    enum taken taken[BLK_LOAN_PARTS];
+    unsigned n;
+};
+
+static void take_ready(struct readahead *r, struct parts *parts, unsigned char *buf, size_t len,
+                       uint64_t off)
+{
+    HOLD(&r->lock);
+    for (size_t done = 0; done < len; parts->n++) {
+        struct part *p = &parts->at[parts->n];
+
+        *p = part_at(buf, len, off, done);
+        parts->taken[parts->n] = take_part(r, p, false);
+        done += p->len;
+    }
+}
+
+/* Neighbours in one request, so that all cores share it. */
+static int read_missing(struct readahead *r, const struct parts *parts)
+{
     int err = 0;
 
-    pthread_mutex_lock(&r->lock);
-    for (; done < len; n++) {
-        struct part p = part_at(buf, len, off, done);
-
-        taken[n] = take_part(r, &p, false);
-        done += p.len;
-    }
-    pthread_mutex_unlock(&r->lock);
-    done = 0;
-    for (unsigned i = 0; i < n && err == 0;) {
+    for (unsigned i = 0; i < parts->n && err == 0; i++) {
+        const struct part *first = &parts->at[i];
         size_t run = 0;
 
-        while (i < n && taken[i] == MISSING) {
-            run += part_at(buf, len, off, done + run).len;
-            i++;
-        }
+        for (; i < parts->n && parts->taken[i] == MISSING; i++)
+            run += parts->at[i].len;
         if (run > 0)
-            err = blk_read(r->blk.below, buf + done, run, off + done);
-        done += run;
-        if (i < n)
-            done += part_at(buf, len, off, done).len;
-        i++;
-    }
-    done = 0;
-    for (unsigned i = 0; i < n && err == 0; i++) {
-        struct part p = part_at(buf, len, off, done);
-
-        if (taken[i] == LATER) {
-            pthread_mutex_lock(&r->lock);
-            taken[i] = take_part(r, &p, true);
-            pthread_mutex_unlock(&r->lock);
-            if (taken[i] == MISSING)
-                err = blk_read(r->blk.below, p.to, p.len, p.off);
-        }
-        done += p.len;
+            err = blk_read(r->blk.below, first->to, run, first->off);
     }
     return err;
 }
 
-static int read_through(struct readahead *r, unsigned char *buf, size_t len, uint64_t off)
+/* Nothing is left to do for this request, so before this thread sleeps it does one piece of what
+ * the stream will want next: the worker has gone on meanwhile, and no core was idle. One only, for
+ * the worker may be waiting for this very core. */
+static enum taken take_late_part(struct readahead *r, const struct part *p)
 {
-    const size_t most = (PARTS - 1) * (size_t)PIECE;
+    enum taken taken;
+
+    pthread_mutex_lock(&r->lock);
+    taken = take_part(r, p, false);
+    pthread_mutex_unlock(&r->lock);
+    if (taken != LATER)
+        return taken;
+    pool_help(r->pool);
+    HOLD(&r->lock);
+    return take_part(r, p, true);
+}
+
+static int take_later(struct readahead *r, struct parts *parts)
+{
     int err = 0;
 
-    while (len > 0 && err == 0) {
-        size_t n = len < most ? len : most;
+    for (unsigned i = 0; i < parts->n && err == 0; i++) {
+        const struct part *p = &parts->at[i];
 
-        err = read_parts(r, buf, n, off);
-        buf += n;
-        off += n;
-        len -= n;
+        if (parts->taken[i] != LATER)
+            continue;
+        parts->taken[i] = take_late_part(r, p);
+        if (parts->taken[i] == MISSING)
+            err = blk_read(r->blk.below, p->to, p->len, p->off);
     }
+    return err;
+}
+
+static void list_parts(struct readahead *r, const struct parts *parts, struct blk_loan *loan)
+{
+    *loan = (struct blk_loan){.lender = &r->blk};
+    for (unsigned i = 0; i < parts->n; i++) {
+        const struct part *p = &parts->at[i];
+        struct slot *s = parts->taken[i] == TAKEN ? slot_of(r, p->off / PIECE) : NULL;
+        void *from = s != NULL ? s->buf->bytes + p->off % PIECE : p->to;
+
+        loan->keep[loan->n] = s;
+        loan->parts[loan->n++] = (struct iovec){from, p->len};
+    }
+}
+
+/* First what is ready, then by ordinary reads what nobody is at, last what workers are at by now.
+ */
+static int lend_parts(struct readahead *r, struct blk_loan *loan, unsigned char *buf, size_t len,
+                      uint64_t off)
+{
+    struct parts parts = {.n = 0};
+    int err;
+
+    take_ready(r, &parts, buf, len, off);
+    err = read_missing(r, &parts);
+    if (err == 0)
+        err = take_later(r, &parts);
+    list_parts(r, &parts, loan);
+    if (err < 0)
+        blk_loan_end(loan);
     return err;
 }
 
@@ -352,8 +414,8 @@ static void guess(struct readahead *r, size_t len, uint64_t off)
     struct stream *st = find_stream(r, len, off);
     struct slot *s = slot_of(r, off / PIECE);
 
-    if (s->state == READY && s->piece == off / PIECE)
-        window_grow(r, st);
+    if (s->piece == off / PIECE)
+        window_grow(r, st); /* a right guess, ready or not: who is late has to begin sooner */
     look_ahead(r, st, len);
 }
 
@@ -367,22 +429,66 @@ static void sweep(struct readahead *r)
         slot_drop(s);
 }
 
+/* Learn from a request; true when there is nothing that could be ready for it. */
+static bool begin_read(struct readahead *r, size_t len, uint64_t off)
+{
+    HOLD(&r->lock);
+    r->n_reading++;
+    guess(r, len, off);
+    sweep(r);
+    return atomic_load(&r->n_active) == 0;
+}
+
+static void end_read(struct readahead *r)
+{
+    HOLD(&r->lock);
+    r->n_reading--;
+}
+
+/* A request of any length, for who wants the bytes in buf. */
+static int read_through(struct readahead *r, unsigned char *buf, size_t len, uint64_t off)
+{
+    int err = 0;
+
+    while (len > 0 && err == 0) {
+        size_t n = len < LOAN_MAX ? len : LOAN_MAX;
+        struct blk_loan loan;
+
+        err = lend_parts(r, &loan, buf, n, off);
+        off += n;
+        len -= n;
+        for (unsigned i = 0; err == 0 && i < loan.n; i++) {
+            if (loan.parts[i].iov_base != buf)
+                memcpy(buf, loan.parts[i].iov_base, loan.parts[i].iov_len);
+            buf += loan.parts[i].iov_len;
+        }
+        blk_loan_end(&loan);
+    }
+    return err;
+}
+
 static int readahead_read(struct blk *b, void *buf, size_t len, uint64_t off)
+{
+    struct readahead *r = container_of(b, struct readahead, blk);
+    bool nothing = begin_read(r, len, off);
+    int err = nothing ? blk_read(b->below, buf, len, off) : read_through(r, buf, len, off);
+
+    end_read(r);
+    return err;
+}
+
+/* You are here: serve_read → ... → align_lend → READAHEAD_LEND → plain_read */
+static int readahead_lend(struct blk *b, struct blk_loan *loan, void *buf, size_t len, uint64_t off)
 {
     struct readahead *r = container_of(b, struct readahead, blk);
     bool nothing;
     int err;
 
-    pthread_mutex_lock(&r->lock);
-    r->n_reading++;
-    guess(r, len, off);
-    sweep(r);
-    nothing = atomic_load(&r->n_active) == 0;
-    pthread_mutex_unlock(&r->lock);
-
-    err = nothing ? blk_read(b->below, buf, len, off) : read_through(r, buf, len, off);
-    HOLD(&r->lock);
-    r->n_reading--;
+    if (len > LOAN_MAX)
+        return readahead_read(b, buf, len, off);
+    nothing = begin_read(r, len, off);
+    err = nothing ? blk_read(b->below, buf, len, off) : lend_parts(r, loan, buf, len, off);
+    end_read(r);
     return err;
 }
 
@@ -463,6 +569,8 @@ static void readahead_close(struct blk *b)
 static const struct blk_ops readahead_ops = {
     .name = "readahead",
     .read = readahead_read,
+    .lend = readahead_lend,
+    .take_back = readahead_take_back,
     .write = readahead_write,
     .flush = blk_pass_flush,
     .discard = readahead_discard,

@@ -118,6 +118,7 @@ static void space_close(struct blk *b)
 static const struct blk_ops space_ops = {
     .name = "space",
     .read = blk_pass_read,
+    .lend = blk_pass_lend,
     .write = space_write,
     .flush = blk_pass_flush,
     .discard = space_discard,

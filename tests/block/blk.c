@@ -145,6 +145,25 @@ static void nothing_beyond_the_end_passes(void **state)
     assert_int_equal(s.n_calls, 1);
 }
 
+static void who_has_nothing_to_lend_reads(void **state)
+{
+    struct spy s = spy_with(65536, 512);
+    unsigned char buf[1024];
+    struct blk_loan loan;
+
+    (void)state;
+    assert_int_equal(blk_lend(&s.blk, &loan, buf, 1024, 512), 0);
+    assert_int_equal(s.n_calls, 1);
+    assert_int_equal(s.len, 1024);
+    assert_int_equal(s.off, 512);
+    assert_int_equal(loan.n, 1);
+    assert_ptr_equal(loan.parts[0].iov_base, buf);
+    assert_int_equal(loan.parts[0].iov_len, 1024);
+    blk_loan_end(&loan);
+    assert_int_equal(blk_lend(&s.blk, &loan, buf, 1023, 0), -EINVAL);
+    assert_int_equal(s.n_calls, 1);
+}
+
 static void no_bytes_is_no_request(void **state)
 {
     struct spy s = spy_with(65536, 512);
@@ -263,6 +282,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_whole_granules_pass),
         cmocka_unit_test(nothing_beyond_the_end_passes),
+        cmocka_unit_test(who_has_nothing_to_lend_reads),
         cmocka_unit_test(no_bytes_is_no_request),
         cmocka_unit_test(read_only_refuses_changes_and_flushes_on),
         cmocka_unit_test(every_op_passes_down),

@@ -188,6 +188,150 @@ static void any_operations_equal_an_array(void **state)
     }
 }
 
+static unsigned n_lent(const struct blk_loan *loan)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < loan->n; i++)
+        n += loan->keep[i] != NULL;
+    return n;
+}
+
+static void check_loan(const struct blk_loan *loan, const unsigned char *content, size_t len)
+{
+    size_t done = 0;
+
+    for (unsigned i = 0; i < loan->n; i++) {
+        assert_memory_equal(loan->parts[i].iov_base, content + done, loan->parts[i].iov_len);
+        done += loan->parts[i].iov_len;
+    }
+    assert_int_equal(done, len);
+}
+
+static void what_was_lent_stays_while_it_is_written_over(void **state)
+{
+    enum { LEN = 256 * 1024 };
+    struct stack s;
+    struct blk_loan loan;
+    unsigned char *buf = malloc(LEN), *zeros = calloc(1, LEN), *old = malloc(LEN);
+    unsigned n = 0;
+
+    (void)state;
+    open_stack(&s, 3, 4 * MIB);
+    for (uint64_t off = 0; off + LEN <= SIZE; off += LEN) {
+        assert_int_equal(blk_lend(s.top, &loan, buf, LEN, off), 0);
+        n += n_lent(&loan);
+        memcpy(old, s.content + off, LEN);
+        assert_int_equal(blk_write(s.top, zeros, LEN, off), 0);
+        memset(s.content + off, 0, LEN);
+        read_and_check(&s, LEN, off);
+        check_loan(&loan, old, LEN);
+        blk_loan_end(&loan);
+        usleep(1000);
+    }
+    assert_true(n > 8);
+    /* and nothing is left that a later reader could see */
+    for (uint64_t off = 0; off + LEN <= SIZE; off += LEN)
+        read_and_check(&s, LEN, off);
+    close_stack(&s);
+    free(buf);
+    free(zeros);
+    free(old);
+}
+
+struct forgetful {
+    struct stack *s;
+    atomic_bool ended;
+};
+
+/* Returns NULL when the loan had ended. */
+static void *forget_all(void *arg)
+{
+    static char early[] = "the bytes of a loan were wiped";
+    struct forgetful *f = arg;
+
+    vol_readahead_forget(f->s->readahead);
+    return atomic_load(&f->ended) ? NULL : early;
+}
+
+static void who_forgets_waits_for_what_is_lent(void **state)
+{
+    unsigned char *buf = malloc(MIB);
+    struct stack s;
+    struct forgetful f = {.s = &s};
+    struct blk_loan loan = {.n = 0};
+    uint64_t off = 0;
+    pthread_t thread;
+    void *said;
+
+    (void)state;
+    open_stack(&s, 3, 4 * MIB);
+    for (; n_lent(&loan) == 0; off += MIB) {
+        blk_loan_end(&loan);
+        assert_true(off + MIB <= SIZE);
+        assert_int_equal(blk_lend(s.top, &loan, buf, MIB, off), 0);
+        usleep(1000);
+    }
+    assert_int_equal(pthread_create(&thread, NULL, forget_all, &f), 0);
+    usleep(10000);
+    check_loan(&loan, s.content + off - MIB, MIB);
+    atomic_store(&f.ended, true);
+    blk_loan_end(&loan);
+    pthread_join(thread, &said);
+    assert_null(said);
+    read_and_check(&s, MIB, 0);
+    close_stack(&s);
+    free(buf);
+}
+
+static void loans_of_any_place_and_length_are_right(void **state)
+{
+    static const size_t lengths[] = {4096, 128 * 1024, 200 * 1024 + 1, MIB, 3 * MIB};
+    unsigned char *buf = malloc(3 * MIB);
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        struct stack s;
+
+        open_stack(&s, 3, 1 * MIB);
+        for (uint64_t off = i * 512; off < SIZE; off += lengths[i]) {
+            size_t len = SIZE - off < lengths[i] ? (size_t)(SIZE - off) : lengths[i];
+            struct blk_loan loan;
+
+            assert_int_equal(blk_lend(s.top, &loan, buf, len, off), 0);
+            check_loan(&loan, s.content + off, len);
+            blk_loan_end(&loan);
+        }
+        close_stack(&s);
+    }
+    free(buf);
+}
+
+static uint64_t used_in_one_pass(struct stack *s)
+{
+    struct vol_readahead_stats before, after;
+
+    vol_readahead_stats(s->readahead, &before);
+    for (uint64_t off = 0; off < SIZE; off += MIB) {
+        read_and_check(s, SIZE - off < MIB ? (size_t)(SIZE - off) : MIB, off);
+        usleep(3000);
+    }
+    vol_readahead_stats(s->readahead, &after);
+    return after.used - before.used;
+}
+
+/* Where an earlier reader ended, its stream waits for more; who comes by is not taken for it. */
+static void reading_again_finds_as_much_ready(void **state)
+{
+    struct stack s;
+
+    (void)state;
+    open_stack(&s, 3, 4 * MIB);
+    for (unsigned pass = 0; pass < 4; pass++)
+        assert_true(used_in_one_pass(&s) > 10 * MIB);
+    close_stack(&s);
+}
+
 /* A writer raises the version of one block after the other; once a write has returned, a reader
  * must see that version or a later one. Readers go through the disk in order, so that every block
  * they read may have been prepared before it was written. */
@@ -229,6 +373,20 @@ static void check_block(struct versions *v, const unsigned char *buf, unsigned l
         atomic_fetch_add(&v->seen, 1);
 }
 
+static int read_by_loan(struct blk *b, unsigned char *buf, size_t len, uint64_t off)
+{
+    struct blk_loan loan;
+    int r = blk_lend(b, &loan, buf, len, off);
+
+    for (unsigned i = 0; r == 0 && i < loan.n; i++) {
+        memmove(buf, loan.parts[i].iov_base, loan.parts[i].iov_len);
+        buf += loan.parts[i].iov_len;
+    }
+    if (r == 0)
+        blk_loan_end(&loan);
+    return r;
+}
+
 static void *follow_versions(void *arg)
 {
     enum { AT_ONCE = 8 };
@@ -238,10 +396,15 @@ static void *follow_versions(void *arg)
     for (unsigned round = 0; round < 40; round++)
         for (unsigned b = 0; b < N_BLOCKS; b += AT_ONCE) {
             unsigned least[AT_ONCE];
+            int err;
 
             for (unsigned i = 0; i < AT_ONCE; i++)
                 least[i] = atomic_load(&v->written[b + i]);
-            if (blk_read(v->s->top, buf, AT_ONCE * BLOCK, (uint64_t)b * BLOCK) != 0)
+            if (round % 2 == 0)
+                err = blk_read(v->s->top, buf, AT_ONCE * BLOCK, (uint64_t)b * BLOCK);
+            else
+                err = read_by_loan(v->s->top, buf, AT_ONCE * BLOCK, (uint64_t)b * BLOCK);
+            if (err != 0)
                 atomic_fetch_add(&v->wrong, 1);
             for (unsigned i = 0; i < AT_ONCE; i++)
                 check_block(v, buf + i * BLOCK, least[i]);
@@ -348,6 +511,10 @@ int main(void)
         cmocka_unit_test(several_streams_at_once_are_right),
         cmocka_unit_test(a_stream_that_is_a_little_out_of_order_is_one),
         cmocka_unit_test(any_operations_equal_an_array),
+        cmocka_unit_test(what_was_lent_stays_while_it_is_written_over),
+        cmocka_unit_test(who_forgets_waits_for_what_is_lent),
+        cmocka_unit_test(loans_of_any_place_and_length_are_right),
+        cmocka_unit_test(reading_again_finds_as_much_ready),
         cmocka_unit_test(nobody_sees_old_data_after_a_write_returned),
         cmocka_unit_test(an_error_reaches_who_asks_for_it_and_nobody_else),
         cmocka_unit_test(closing_with_work_under_way_waits_for_it),
