@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int set_passphrase(const struct command *c, const char **to, const char *other,
                           const char *arg, const char *prefix)
@@ -31,8 +32,50 @@ static int add_keyfile(const struct command *c, struct credential_source *src, c
     return 1;
 }
 
-int cmd_credential_option(const struct command *c, int opt, const char *arg,
-                          struct credential_source *src, struct credential_source *new_src)
+static int set_timeout(const struct command *c, struct credential_source *src,
+                       struct credential_source *new_src, const char *arg)
+{
+    char *end;
+    unsigned long v = strtoul(arg, &end, 10);
+
+    if (arg[0] < '0' || arg[0] > '9' || *end != '\0' || v > CREDENTIAL_TIMEOUT_MAX)
+        return cmd_usage(c, "--keyfile-timeout takes seconds, up to %d, not \"%s\"",
+                         CREDENTIAL_TIMEOUT_MAX, arg);
+    src->keyfile_timeout = (unsigned)v;
+    if (new_src != NULL)
+        new_src->keyfile_timeout = (unsigned)v;
+    return 1;
+}
+
+static bool is_stdin(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
+/* How many key files of src are standard input. */
+static unsigned stdin_keyfiles(const struct credential_source *src)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < src->n_keyfiles; i++)
+        n += is_stdin(src->keyfiles[i]);
+    return n;
+}
+
+/* A key file takes all that is left of standard input: only passphrases can be before it. */
+static int check_stdin(const struct command *c, const struct credential_source *src,
+                       const struct credential_source *new_src)
+{
+    unsigned n = stdin_keyfiles(src), n_new = new_src != NULL ? stdin_keyfiles(new_src) : 0;
+    bool follows = new_src != NULL && (n_new > 0 || is_stdin(new_src->passphrase_file));
+
+    if (n > 1 || n_new > 1 || (n > 0 && follows))
+        return cmd_usage(c, "a key file from standard input (-) leaves nothing of it for another");
+    return 1;
+}
+
+static int take_option(const struct command *c, int opt, const char *arg,
+                       struct credential_source *src, struct credential_source *new_src)
 {
     switch (opt) {
     case CMD_OPT_PASSPHRASE_FILE:
@@ -41,6 +84,8 @@ int cmd_credential_option(const struct command *c, int opt, const char *arg,
         return set_passphrase(c, &src->passphrase_command, src->passphrase_file, arg, "");
     case CMD_OPT_KEYFILE:
         return add_keyfile(c, src, arg);
+    case CMD_OPT_KEYFILE_TIMEOUT:
+        return set_timeout(c, src, new_src, arg);
     case CMD_OPT_NEW_PASSPHRASE_FILE:
         return set_passphrase(c, &new_src->passphrase_file, new_src->passphrase_command, arg,
                               "new-");
@@ -52,6 +97,14 @@ int cmd_credential_option(const struct command *c, int opt, const char *arg,
     default:
         return 0;
     }
+}
+
+int cmd_credential_option(const struct command *c, int opt, const char *arg,
+                          struct credential_source *src, struct credential_source *new_src)
+{
+    int r = take_option(c, opt, arg, src, new_src);
+
+    return r > 0 ? check_stdin(c, src, new_src) : r;
 }
 
 static int set_count(const struct command *c, uint32_t *to, const char *arg, const char *option)

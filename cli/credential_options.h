@@ -13,6 +13,7 @@ enum {
     CMD_OPT_PASSPHRASE_FILE = 512,
     CMD_OPT_PASSPHRASE_COMMAND,
     CMD_OPT_KEYFILE,
+    CMD_OPT_KEYFILE_TIMEOUT,
     CMD_OPT_NEW_PASSPHRASE_FILE,
     CMD_OPT_NEW_PASSPHRASE_COMMAND,
     CMD_OPT_NEW_KEYFILE,
@@ -27,7 +28,8 @@ enum {
 #define CMD_CREDENTIAL_OPTIONS                                                                     \
     {"passphrase-file", required_argument, NULL, CMD_OPT_PASSPHRASE_FILE},                         \
     {"passphrase-command", required_argument, NULL, CMD_OPT_PASSPHRASE_COMMAND},                   \
-    {"keyfile", required_argument, NULL, CMD_OPT_KEYFILE}
+    {"keyfile", required_argument, NULL, CMD_OPT_KEYFILE},                                         \
+    {"keyfile-timeout", required_argument, NULL, CMD_OPT_KEYFILE_TIMEOUT}
 #define CMD_NEW_CREDENTIAL_OPTIONS                                                                 \
     {"new-passphrase-file", required_argument, NULL, CMD_OPT_NEW_PASSPHRASE_FILE},                 \
     {"new-passphrase-command", required_argument, NULL, CMD_OPT_NEW_PASSPHRASE_COMMAND},           \
@@ -44,7 +46,10 @@ enum {
     "  --passphrase-file FILE   read the passphrase from FILE (one newline at its end is\n"        \
     "                           dropped); - is the first line of standard input\n"                 \
     "  --passphrase-command CMD read it from what CMD prints\n"                                    \
-    "  --keyfile FILE           a key file, beside or instead of a passphrase; may be repeated\n"
+    "  --keyfile FILE           a key file, beside or instead of a passphrase; may be repeated;\n" \
+    "                           - is standard input, behind the passphrase if that is there too\n" \
+    "  --keyfile-timeout SEC    wait so long for key files that are not there yet (a stick that\n" \
+    "                           is put in), new ones too\n"
 #define CMD_NEW_CREDENTIAL_USAGE                                                                   \
     "  --new-passphrase-file FILE, --new-passphrase-command CMD, --new-keyfile FILE\n"             \
     "                           the same for the new key (default: asked twice)\n"

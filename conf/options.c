@@ -137,6 +137,16 @@ static int add_keyfile(const struct setting *s)
     return 0;
 }
 
+static int set_keyfile_timeout(const struct setting *s)
+{
+    unsigned long v;
+
+    if (parse_number(&v, s->value, 10, CREDENTIAL_TIMEOUT_MAX) < 0)
+        return refuse(s, "seconds, up to 86400");
+    s->m->vol.credential.keyfile_timeout = (unsigned)v;
+    return 0;
+}
+
 static int set_passphrase_file(const struct setting *s)
 {
     s->m->vol.credential.passphrase_file = s->value;
@@ -249,6 +259,8 @@ static const struct word words[] = {
     {{"gid", "GROUP", "group of the image (the caller's)"}, set_gid, ALONE},
     {{"mode", "OCTAL", "permissions of the image (0600, read only 0400)"}, set_mode, ALONE},
     {{"keyfile", "FILE", "a key file; may be repeated"}, add_keyfile, ALONE},
+    {{"keyfile-timeout", "SECONDS", "wait so long for key files that are not there yet (0)"},
+     set_keyfile_timeout, ALONE},
     {{"passphrase-file", "FILE", "read the passphrase from FILE; - is standard input"},
      set_passphrase_file, PASSPHRASE},
     {{"passphrase-command", "CMD", "read the passphrase from what CMD prints"},

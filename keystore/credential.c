@@ -6,6 +6,7 @@
  * next. */
 
 #include "base/auto.h"
+#include "keystore/keyfile.h"
 #include "keystore/recovery.h"
 #include "keystore/tty.h"
 
@@ -308,13 +309,18 @@ static int settle_recovery_key(struct secret *passphrase, struct report *rep)
     return r < 0 ? r : 0;
 }
 
+static bool is_stdin(const char *path)
+{
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
 static int read_passphrase(struct credential *c, const struct credential_source *src,
                            struct report *rep)
 {
     int r;
 
     c->has_passphrase = true;
-    if (src->passphrase_file != NULL && strcmp(src->passphrase_file, "-") == 0)
+    if (is_stdin(src->passphrase_file))
         return read_stdin(&c->passphrase, rep);
     if (src->passphrase_file != NULL)
         return read_passphrase_file(&c->passphrase, src->passphrase_file, rep);
@@ -331,52 +337,41 @@ static int read_passphrase(struct credential *c, const struct credential_source 
     return ask_passphrase(&c->passphrase, src, rep);
 }
 
-/* Append a key file to all, which has room for one byte more than may be; *len is in use. */
-static int read_keyfile(struct secret *all, size_t *len, const char *path, struct report *rep)
+/* Standard input can be read to its end once. */
+static int check_sources(const struct credential_source *src, struct report *rep)
 {
-    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    ssize_t n;
+    unsigned n = 0;
 
-    if (fd < 0)
-        return report_errno(rep, errno, "cannot open key file %s", path);
-    n = read_all(fd, all->bytes + *len, all->len - *len);
-    if (n < 0)
-        return report_errno(rep, (int)-n, "cannot read key file %s", path);
-    if (n == 0)
-        return report_error(rep, EINVAL, "key file %s is empty", path);
-    *len += (size_t)n;
-    if (*len > CREDENTIAL_KEYFILE_MAX)
-        return report_error(rep, EINVAL, "the key files have more than %d MiB",
-                            CREDENTIAL_KEYFILE_MAX >> 20);
+    if (src->passphrase_file != NULL && src->passphrase_command != NULL)
+        return report_error(rep, EINVAL,
+                            "a passphrase file and a passphrase command exclude each other");
+    for (unsigned i = 0; i < src->n_keyfiles; i++)
+        n += is_stdin(src->keyfiles[i]);
+    if (n > 1)
+        return report_error(rep, EINVAL, "standard input can be one key file only");
     return 0;
 }
 
 static int read_keyfiles(struct credential *c, const struct credential_source *src,
                          struct report *rep)
 {
-    AUTO_SECRET struct secret all = {0};
-    size_t len = 0;
-    int r = secret_make(&all, CREDENTIAL_KEYFILE_MAX + 1);
-
-    for (unsigned i = 0; r == 0 && i < src->n_keyfiles; i++)
-        r = read_keyfile(&all, &len, src->keyfiles[i], rep);
-    if (r < 0)
-        return r;
     c->n_keyfiles = src->n_keyfiles;
-    return secret_copy(&c->keyfiles, all.bytes, len);
+    return src->n_keyfiles > 0 ? keyfile_read_all(&c->keyfiles, src, rep) : 0;
 }
 
+/* Key files first: nobody types a passphrase to learn that a stick is missing. But of standard
+ * input the first line is the passphrase and the rest a key file. */
 int credential_read(struct credential *ret, const struct credential_source *src, struct report *rep)
 {
     AUTO_CREDENTIAL struct credential c = {0};
-    int r = 0;
+    bool stdin_first = is_stdin(src->passphrase_file);
+    int r = check_sources(src, rep);
 
-    if (src->passphrase_file != NULL && src->passphrase_command != NULL)
-        return report_error(rep, EINVAL,
-                            "a passphrase file and a passphrase command exclude each other");
-    if (src->n_keyfiles > 0)
-        r = read_keyfiles(&c, src, rep);
+    if (r == 0 && stdin_first)
+        r = read_passphrase(&c, src, rep);
     if (r == 0)
+        r = read_keyfiles(&c, src, rep);
+    if (r == 0 && !stdin_first)
         r = read_passphrase(&c, src, rep);
     if (r == 0 && c.has_passphrase)
         r = settle_recovery_key(&c.passphrase, rep);

@@ -9,15 +9,18 @@
 
 #define CREDENTIAL_KEYFILES 8
 #define CREDENTIAL_PASSPHRASE_MAX 8192           /* bytes */
+#define CREDENTIAL_TIMEOUT_MAX 86400             /* seconds */
 #define CREDENTIAL_KEYFILE_MAX (8 * 1024 * 1024) /* bytes, all key files together */
 
 struct credential_source {
     const char *passphrase_file;    /* one trailing newline dropped; "-": first line of stdin */
     const char *passphrase_command; /* run by /bin/sh -c; one trailing newline dropped */
-    const char *keyfiles[CREDENTIAL_KEYFILES]; /* read in this order, no byte dropped */
+    const char *keyfiles[CREDENTIAL_KEYFILES]; /* read in this order, no byte dropped; "-": all
+                                                  that the passphrase leaves of stdin, once */
     unsigned n_keyfiles;
-    const char *prompt; /* what the prompt on /dev/tty names: "Passphrase for NAME" */
-    bool confirm;       /* ask twice: a new passphrase */
+    unsigned keyfile_timeout; /* seconds to wait for key files that are not there yet */
+    const char *prompt;       /* what the prompt on /dev/tty names: "Passphrase for NAME" */
+    bool confirm;             /* ask twice: a new passphrase */
     const char *prefix; /* of the options that fill this, for messages: "new-"; NULL is none */
     const char *name;   /* volume name, for a systemd credential hushvol.NAME; may be NULL */
 };
@@ -35,8 +38,9 @@ struct credential {
  * terminal. An entry that is a recovery key becomes that key's one spelling (recovery.h); one that
  * looks like it is said, with the groups that are mistyped, and stays. Says a hint when an entry
  * typed or read is not UTF-8 in NFC, and a warning for a passphrase file that others can read.
- * -ENOENT, -EACCES; -EINVAL empty, too long, two sources, the entries differ; -ENXIO no terminal to
- * ask on (says which options give one); -EINTR Ctrl-C, terminal restored; -EIO the command failed.
+ * Errors of the key files as keyfile_read_all(). -ENOENT, -EACCES; -EINVAL empty, too long, two
+ * sources, the entries differ; -ENXIO no terminal to ask on (says which options give one); -EINTR
+ * Ctrl-C, terminal restored; -EIO the command failed.
  */
 int credential_read(struct credential *ret, const struct credential_source *src,
                     struct report *rep);

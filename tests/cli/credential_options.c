@@ -47,6 +47,48 @@ static void contradictions_and_empty_values_are_refused(void **state)
     assert_int_equal(cmd_credential_option(&command, CMD_OPT_KEYFILE, "k", &src, NULL), -EINVAL);
 }
 
+static void standard_input_is_one_key_file_behind_the_passphrases(void **state)
+{
+    static const struct {
+        int opts[4];
+        int want; /* of the last */
+    } cases[] = {
+        {{CMD_OPT_PASSPHRASE_FILE, CMD_OPT_KEYFILE}, 1},
+        {{CMD_OPT_KEYFILE, CMD_OPT_PASSPHRASE_FILE}, 1},
+        {{CMD_OPT_PASSPHRASE_FILE, CMD_OPT_NEW_KEYFILE, CMD_OPT_NEW_PASSPHRASE_FILE}, 1},
+        {{CMD_OPT_KEYFILE, CMD_OPT_KEYFILE}, -EINVAL},
+        {{CMD_OPT_NEW_KEYFILE, CMD_OPT_NEW_KEYFILE}, -EINVAL},
+        {{CMD_OPT_KEYFILE, CMD_OPT_NEW_KEYFILE}, -EINVAL},
+        {{CMD_OPT_NEW_PASSPHRASE_FILE, CMD_OPT_KEYFILE}, -EINVAL},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct credential_source old_key = {0}, new_key = {0};
+        int r = 0;
+
+        for (unsigned n = 0; n < 4 && cases[i].opts[n] != 0; n++)
+            r = cmd_credential_option(&command, cases[i].opts[n], "-", &old_key, &new_key);
+        assert_int_equal(r, cases[i].want);
+    }
+}
+
+static void the_time_to_wait_for_key_files_is_in_seconds(void **state)
+{
+    static const char *const wrong[] = {"", "-1", "5s", "86401", "99999999999999999999"};
+    struct credential_source old_key = {0}, new_key = {0};
+
+    (void)state;
+    assert_int_equal(
+        cmd_credential_option(&command, CMD_OPT_KEYFILE_TIMEOUT, "30", &old_key, &new_key), 1);
+    assert_int_equal(old_key.keyfile_timeout, 30);
+    assert_int_equal(new_key.keyfile_timeout, 30);
+    for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        assert_int_equal(
+            cmd_credential_option(&command, CMD_OPT_KEYFILE_TIMEOUT, wrong[i], &old_key, NULL),
+            -EINVAL);
+}
+
 static void kdf_costs_are_sizes_and_positive_numbers(void **state)
 {
     struct kdf_request kdf = {0};
@@ -83,6 +125,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_option_goes_to_its_member),
         cmocka_unit_test(contradictions_and_empty_values_are_refused),
+        cmocka_unit_test(standard_input_is_one_key_file_behind_the_passphrases),
+        cmocka_unit_test(the_time_to_wait_for_key_files_is_in_seconds),
         cmocka_unit_test(kdf_costs_are_sizes_and_positive_numbers),
         cmocka_unit_test(a_header_is_in_one_file),
     };

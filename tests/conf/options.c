@@ -110,6 +110,7 @@ static void strings_are_kept_and_a_comma_can_be_escaped(void **state)
     (void)state;
     assert_int_equal(apply(&m, &t,
                            "name=photos-1.x_y,header=/m/h\\,1,keyfile=/k/a\\,b,,keyfile=c=d,"
+                           "keyfile-timeout=30,"
                            "passphrase-command=printf '%s\\n' a\\\\\\,b,"),
                      0);
     assert_string_equal(m.serve.name, "photos-1.x_y");
@@ -117,6 +118,7 @@ static void strings_are_kept_and_a_comma_can_be_escaped(void **state)
     assert_int_equal(m.vol.credential.n_keyfiles, 2);
     assert_string_equal(m.vol.credential.keyfiles[0], "/k/a,b");
     assert_string_equal(m.vol.credential.keyfiles[1], "c=d");
+    assert_int_equal(m.vol.credential.keyfile_timeout, 30);
     assert_string_equal(m.vol.credential.passphrase_command, "printf '%s\\n' a\\\\,b");
     conf_mount_done(&m);
 }
@@ -187,6 +189,8 @@ static void wrong_words_are_refused_and_named(void **state)
         {"readahead=0", "off or a size"},
         {"threads=2x", "\"2x\""},
         {"threads= 2", "\" 2\""},
+        {"keyfile-timeout=1m", "seconds, up to 86400"},
+        {"keyfile-timeout=86401", "seconds, up to 86400"},
         {"slot=-1", "number of a key slot"},
         {"slot=99999999999999999999", "number of a key slot"},
         {"direct", "direct=auto|on|off"},
@@ -241,7 +245,7 @@ static void the_help_has_every_word(void **state)
         assert_non_null(conf_options_help(n)->help);
         n++;
     }
-    assert_int_equal(n, 19);
+    assert_int_equal(n, 20);
 }
 
 int main(void)

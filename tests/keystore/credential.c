@@ -229,6 +229,33 @@ static void a_pipe_is_as_good_as_a_file(void **state)
     close(old);
 }
 
+static void behind_the_passphrase_standard_input_is_a_key_file(void **state)
+{
+    struct credential_source src = {.passphrase_file = "-", .keyfiles = {"-"}, .n_keyfiles = 1};
+    struct test_report said;
+
+    (void)state;
+    test_report_init(&said);
+    for (unsigned i = 0; i < 3; i++) {
+        int old = stdin_with("first\nsecond\n");
+        AUTO_CREDENTIAL struct credential c = {0};
+
+        if (i == 1)
+            src.passphrase_file = NULL;
+        if (i == 2)
+            src.keyfiles[src.n_keyfiles++] = "-";
+        assert_int_equal(credential_read(&c, &src, &said.rep), i == 2 ? -EINVAL : 0);
+        assert_int_equal(c.has_passphrase, i == 0);
+        if (i == 0)
+            assert_secret(&c.passphrase, "first", 5);
+        if (i < 2)
+            assert_secret(&c.keyfiles, i == 0 ? "second\n" : "first\nsecond\n", i == 0 ? 7 : 13);
+        dup2(old, STDIN_FILENO);
+        close(old);
+    }
+    assert_true(test_report_has(&said, "one key file only"));
+}
+
 /* --- commands, systemd --- */
 
 static void a_command_s_output_is_the_passphrase(void **state)
@@ -326,46 +353,6 @@ static void systemd_s_credential_is_used_when_it_is_there(void **state)
     assert_int_equal(credential_read(&without, &src, NULL), 0);
     assert_false(without.has_passphrase);
     unsetenv("CREDENTIALS_DIRECTORY");
-}
-
-/* --- key files --- */
-
-static void key_files_are_joined_in_order_and_whole(void **state)
-{
-    struct credential_source src = {.n_keyfiles = 2};
-    AUTO_CREDENTIAL struct credential c = {0};
-
-    (void)state;
-    src.keyfiles[0] = file(0, "first\n", 6, 0600);
-    src.keyfiles[1] = file(1, "\0second\n", 8, 0600);
-    assert_int_equal(credential_read(&c, &src, NULL), 0);
-    assert_false(c.has_passphrase);
-    assert_int_equal(c.n_keyfiles, 2);
-    assert_secret(&c.keyfiles, "first\n\0second\n", 14);
-}
-
-static void key_files_have_a_size_between_nothing_and_eight_mebibytes(void **state)
-{
-    AUTO_FREE char *big = calloc(1, CREDENTIAL_KEYFILE_MAX);
-    struct credential_source src = {.n_keyfiles = 1};
-    struct credential c = {0};
-    struct test_report said;
-
-    (void)state;
-    test_report_init(&said);
-    src.keyfiles[0] = file(0, big, CREDENTIAL_KEYFILE_MAX, 0600);
-    assert_int_equal(credential_read(&c, &src, NULL), 0);
-    assert_int_equal(c.keyfiles.len, CREDENTIAL_KEYFILE_MAX);
-    credential_done(&c);
-    src.keyfiles[1] = file(1, "x", 1, 0600);
-    src.n_keyfiles = 2;
-    assert_int_equal(credential_read(&c, &src, &said.rep), -EINVAL);
-    assert_true(test_report_has(&said, "more than 8 MiB"));
-    src.keyfiles[0] = "/dev/zero";
-    assert_int_equal(credential_read(&c, &src, NULL), -EINVAL);
-    src.keyfiles[0] = file(0, "", 0, 0600);
-    assert_int_equal(credential_read(&c, &src, &said.rep), -EINVAL);
-    assert_true(test_report_has(&said, "is empty"));
 }
 
 /* --- the terminal --- */
@@ -491,8 +478,7 @@ int main(void)
         cmocka_unit_test(a_recovery_key_is_the_same_in_every_spelling),
         cmocka_unit_test(two_sources_are_one_too_many),
         cmocka_unit_test(systemd_s_credential_is_used_when_it_is_there),
-        cmocka_unit_test(key_files_are_joined_in_order_and_whole),
-        cmocka_unit_test(key_files_have_a_size_between_nothing_and_eight_mebibytes),
+        cmocka_unit_test(behind_the_passphrase_standard_input_is_a_key_file),
         cmocka_unit_test(a_passphrase_is_asked_for_unseen),
         cmocka_unit_test(a_new_passphrase_is_asked_for_twice),
         cmocka_unit_test(nothing_entered_is_no_passphrase),
