@@ -9,12 +9,11 @@
 
 #include "base/auto.h"
 #include "cli/command.h"
-#include "fuse/control.h"
+#include "cli/job.h"
 #include "fuse/patch.h"
 #include "keystore/change.h"
 
 #include <errno.h>
-#include <json-c/json.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +21,8 @@
 
 #define LOOKS 10
 #define LOOK_AGAIN_MS 20
+#define TRIES 100
+#define TRY_AGAIN_MS 100
 
 void cmd_reach_done(struct cmd_reach *at)
 {
@@ -135,11 +136,29 @@ int cmd_reach_open(struct cmd_reach *ret, const char *container, const char *hea
     return 0;
 }
 
+/* Holds errors back until it is known whether there will be another try. */
+struct held {
+    struct report rep;
+    struct report *to;
+    char error[REPORT_LINE];
+};
+
+static void held_say(struct report *rep, enum report_level level, const char *text)
+{
+    struct held *h = container_of(rep, struct held, rep);
+
+    if (level == REPORT_ERROR)
+        snprintf(h->error, sizeof(h->error), "%s", text);
+    else
+        h->to->say(h->to, level, text);
+}
+
 /* What the daemon refused, it said; when it did not answer, nobody knows. */
-static bool is_refusal(int r)
+static bool is_answer(int r)
 {
     switch (-r) {
     case ETIMEDOUT:
+    case ECONNREFUSED:
     case ECONNRESET:
     case EPROTO:
     case EPIPE:
@@ -149,16 +168,28 @@ static bool is_refusal(int r)
     }
 }
 
+/* Another job of the daemon is waited for: most are short. */
 static int ask_mount(struct cmd_reach *at, const struct key_patch *p, struct report *rep)
 {
-    struct json_object *answer = NULL;
+    struct held held = {.rep = *rep, .to = rep};
     char slot[24];
-    int r = serve_control_ask(&answer, &at->mount, "slot", serve_patch_encode(p), rep);
+    int r = -EBUSY;
 
-    json_object_put(answer);
+    held.rep.say = held_say;
+    for (unsigned n = 0; r == -EBUSY && n < TRIES; n++) {
+        const struct cmd_job job = {
+            .word = "slot", .more = serve_patch_encode(p), .fd = -1, .doing = "writing the header"};
+
+        if (n > 0)
+            poll(NULL, 0, TRY_AGAIN_MS);
+        held.error[0] = '\0';
+        r = cmd_job_run(&at->mount, &job, &held.rep);
+    }
+    if (held.error[0] != '\0')
+        rep->say(rep, REPORT_ERROR, held.error);
     snprintf(slot, sizeof(slot), "slot %u", p->slot);
-    if (r < 0 && !is_refusal(r))
-        report_warn(rep, "it may have changed %s all the same: \"hushvol key list\" shows it",
+    if (!is_answer(r))
+        report_warn(rep, "%s may have been changed all the same: \"hushvol key list\" shows it",
                     p->what == KEY_PATCH_ERASE ? "the slots" : slot);
     return r;
 }

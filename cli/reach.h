@@ -37,11 +37,11 @@ int cmd_reach_unlock(struct cmd_reach *at, const struct credential_source *key, 
                      struct key_volume *ret, struct report *rep);
 /* After an unlock: KEY_PATCH_ADD puts cred into a free slot (or KEY_SLOT_ANY), KEY_PATCH_CHANGE in
  * the place of what is in slot, which keeps its label when label is NULL. Returns the slot. Errors
- * as key_change_add, key_change_change; and those of serve_control_ask: when the mount did not
+ * as key_change_add, key_change_change; and those of cmd_job_run: when the mount did not
  * answer, it may have been done all the same, which is said. */
 int cmd_reach_put(struct cmd_reach *at, enum key_patch_what what, const struct credential *cred,
                   int slot, const char *label, const struct kdf_request *kdf, struct report *rep);
-/* Locked or not. Errors as key_change_remove, and those of serve_control_ask as above. */
+/* Locked or not. Errors as key_change_remove, and those of cmd_job_run as above. */
 int cmd_reach_remove(struct cmd_reach *at, int slot, bool force, struct report *rep);
 /* Every slot; the same. */
 int cmd_reach_erase(struct cmd_reach *at, struct report *rep);

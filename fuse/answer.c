@@ -3,9 +3,6 @@
 
 /* What the daemon answers on its control socket. */
 
-#include "base/auto.h"
-#include "fuse/patch.h"
-
 #include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,37 +104,6 @@ static struct json_object *answer_attached(struct daemon *d, struct json_object 
         serve_slot_publish(d->slot, &d->record, &d->log) < 0 ? "cannot write the record" : NULL);
 }
 
-/* Keeps the reason for the one who asked; the log gets everything. */
-struct reason {
-    struct report rep;
-    struct daemon *d;
-    char error[REPORT_LINE];
-};
-
-static void reason_say(struct report *rep, enum report_level level, const char *text)
-{
-    struct reason *why = container_of(rep, struct reason, rep);
-
-    if (level == REPORT_ERROR)
-        snprintf(why->error, sizeof(why->error), "%s", text);
-    why->d->log.say(&why->d->log, level, text);
-}
-
-/* A command made and sealed a change of a key slot; the header is ours to write. */
-static struct json_object *answer_slot(struct daemon *d, struct json_object *request)
-{
-    struct reason why = {.rep.say = reason_say, .d = d, .error = "the key slots are not changed"};
-    struct key_patch p;
-    int r = serve_patch_decode(&p, request, &why.rep);
-
-    if (r == 0)
-        r = vol_key_apply(d->vol, &p, &why.rep);
-    if (r < 0)
-        return serve_control_refuse(-r, why.error);
-    report_info(&d->log, "the key slots were changed: %s slot %u", serve_patch_word(&p), p.slot);
-    return serve_control_answer(NULL);
-}
-
 struct json_object *serve_answer(struct json_object *request, int *fd, void *arg)
 {
     struct daemon *d = arg;
@@ -154,7 +120,7 @@ struct json_object *serve_answer(struct json_object *request, int *fd, void *arg
     if (strcmp(word, "attached") == 0)
         return answer_attached(d, request);
     if (strcmp(word, "slot") == 0)
-        return answer_slot(d, request);
+        return serve_answer_slot(d, request);
     if (strcmp(word, "job") == 0)
         return serve_job_answer(d->jobs, request);
     if (strcmp(word, "job-cancel") == 0)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define WORDS 16 /* lines kept of one job; later ones push the first out */
+#define ENDED 8  /* jobs before the last one whose answers are kept */
 
 struct serve_jobs {
     pthread_mutex_t lock;
@@ -28,6 +29,9 @@ struct serve_jobs {
     struct report rep;
     pthread_t thread; /* the control thread's */
     bool started;     /* the control thread's: the thread is to be joined */
+    /* The control thread's: what job N would answer, at N % ENDED; who started it may be slower
+     * than the next to start one. */
+    struct json_object *ended[ENDED];
 };
 
 static int step(struct progress *p, uint64_t done, uint64_t total)
@@ -77,6 +81,8 @@ void serve_jobs_close(struct serve_jobs *j)
     j->end = true;
     pthread_mutex_unlock(&j->lock);
     join(j);
+    for (unsigned i = 0; i < ENDED; i++)
+        json_object_put(j->ended[i]);
     pthread_mutex_destroy(&j->lock);
     free(j);
 }
@@ -113,10 +119,45 @@ static const char *running(struct serve_jobs *j)
     return j->running ? j->job.name : NULL;
 }
 
+/* The lock is held in the two below. */
+static struct json_object *words_of(const struct serve_jobs *j)
+{
+    static const char *const names[] = {
+        [REPORT_INFO] = "info", [REPORT_WARN] = "warning", [REPORT_ERROR] = "error"};
+    struct json_object *all = json_object_new_array();
+
+    for (unsigned i = j->n_words > WORDS ? j->n_words - WORDS : 0; i < j->n_words; i++) {
+        struct json_object *o = json_object_new_object();
+
+        json_object_object_add(o, "level", json_object_new_string(names[j->level[i % WORDS]]));
+        json_object_object_add(o, "text", json_object_new_string(j->words[i % WORDS]));
+        json_object_array_add(all, o);
+    }
+    return all;
+}
+
+/* What to answer about the last job. */
+static struct json_object *describe(const struct serve_jobs *j)
+{
+    struct json_object *o = serve_control_answer(NULL);
+
+    json_object_object_add(o, "job", json_object_new_string(j->job.name));
+    json_object_object_add(o, "running", json_object_new_boolean(j->running));
+    json_object_object_add(o, "done", json_object_new_uint64(j->done));
+    json_object_object_add(o, "total", json_object_new_uint64(j->total));
+    json_object_object_add(o, "words", words_of(j));
+    if (!j->running)
+        json_object_object_add(o, "result", json_object_new_int(-j->result));
+    return o;
+}
+
 static void reset(struct serve_jobs *j, const struct serve_job *job)
 {
     HOLD(&j->lock);
+    struct json_object **last = &j->ended[j->id % ENDED];
 
+    json_object_put(*last);
+    *last = j->id > 0 ? describe(j) : NULL;
     j->job = *job;
     j->id++;
     j->running = true;
@@ -162,7 +203,7 @@ struct json_object *serve_job_start(struct serve_jobs *j, const struct serve_job
     return o;
 }
 
-/* The lock is held in the two below. */
+/* The lock is held. */
 static bool is_meant(const struct serve_jobs *j, struct json_object *request)
 {
     struct json_object *id;
@@ -171,38 +212,19 @@ static bool is_meant(const struct serve_jobs *j, struct json_object *request)
            json_object_get_int64(id) == j->id;
 }
 
-static struct json_object *words_of(const struct serve_jobs *j)
-{
-    static const char *const names[] = {
-        [REPORT_INFO] = "info", [REPORT_WARN] = "warning", [REPORT_ERROR] = "error"};
-    struct json_object *all = json_object_new_array();
-
-    for (unsigned i = j->n_words > WORDS ? j->n_words - WORDS : 0; i < j->n_words; i++) {
-        struct json_object *o = json_object_new_object();
-
-        json_object_object_add(o, "level", json_object_new_string(names[j->level[i % WORDS]]));
-        json_object_object_add(o, "text", json_object_new_string(j->words[i % WORDS]));
-        json_object_array_add(all, o);
-    }
-    return all;
-}
-
 struct json_object *serve_job_answer(struct serve_jobs *j, struct json_object *request)
 {
     HOLD(&j->lock);
-    struct json_object *o;
+    struct json_object *v = NULL;
+    int64_t id;
 
-    if (!is_meant(j, request))
-        return refuse(ENOENT, "no such job");
-    o = serve_control_answer(NULL);
-    json_object_object_add(o, "job", json_object_new_string(j->job.name));
-    json_object_object_add(o, "running", json_object_new_boolean(j->running));
-    json_object_object_add(o, "done", json_object_new_uint64(j->done));
-    json_object_object_add(o, "total", json_object_new_uint64(j->total));
-    json_object_object_add(o, "words", words_of(j));
-    if (!j->running)
-        json_object_object_add(o, "result", json_object_new_int(-j->result));
-    return o;
+    json_object_object_get_ex(request, "id", &v);
+    id = json_object_get_int64(v);
+    if (id > 0 && id == j->id)
+        return describe(j);
+    if (id > 0 && id < j->id && id >= j->id - ENDED)
+        return json_object_get(j->ended[id % ENDED]);
+    return refuse(ENOENT, "no such job");
 }
 
 struct json_object *serve_job_cancel(struct serve_jobs *j, struct json_object *request)

@@ -31,8 +31,8 @@ void serve_jobs_close(struct serve_jobs *j);
  * runs. */
 struct json_object *serve_job_start(struct serve_jobs *j, const struct serve_job *job);
 /* Answer "job": {"ok": true, "job": name, "running": bool, "done": bytes, "total": bytes, "words":
- * [{"level": "warning", "text": ...}, ...]}, and "result", an errno or 0, when it has ended. The
- * last job's answer stays until the next one starts. */
+ * [{"level": "warning", "text": ...}, ...]}, and "result", an errno or 0, when it has ended. Of the
+ * jobs before, the last few still answer: who asks may be slower than who starts the next. */
 struct json_object *serve_job_answer(struct serve_jobs *j, struct json_object *request);
 /* Answer "job-cancel". */
 struct json_object *serve_job_cancel(struct serve_jobs *j, struct json_object *request);

@@ -36,5 +36,8 @@ struct daemon {
     bool controlling;
 };
 
+/* {"request": "slot", ...} (fuse/patch.h), which starts a job. In the control thread. */
+struct json_object *serve_answer_slot(struct daemon *d, struct json_object *request);
+
 /* Answer a request on the control socket; arg is the struct daemon. In the control thread. */
 serve_control_fn serve_answer;

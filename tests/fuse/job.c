@@ -137,12 +137,47 @@ static void a_second_one_is_refused(void **state)
     json_object_put(wait_until(j, id, "running", 0));
     sem_post(&go_on);
     assert_int_equal(start(j, &job), id + 1);
-    answer = ask(j, id);
+    answer = ask(j, id + 2);
     assert_int_equal(number(answer, "errno"), ENOENT);
     json_object_put(answer);
     serve_jobs_close(j);
     assert_int_equal(atomic_load(&n_run), 2);
     assert_int_equal(atomic_load(&n_done), 3);
+}
+
+static int count(void *arg, struct progress *progress, struct report *rep)
+{
+    (void)arg;
+    (void)progress;
+    return report_error(rep, (int)atomic_fetch_add(&n_run, 1) + 1, "this one's");
+}
+
+static void one_that_ended_answers_when_others_have_started(void **state)
+{
+    const struct serve_job job = {.name = "test", .run = count};
+    struct json_object *answer, *words;
+    struct serve_jobs *j;
+
+    (void)state;
+    assert_int_equal(serve_jobs_open(&j), 0);
+    for (int64_t id = 1; id <= 20; id++) {
+        assert_int_equal(start(j, &job), id);
+        json_object_put(wait_until(j, id, "running", 0));
+        for (int64_t old = id > 4 ? id - 4 : 1; old <= id; old++) {
+            answer = ask(j, old);
+            assert_int_equal(number(answer, "running"), 0);
+            assert_int_equal(number(answer, "result"), old);
+            assert_true(json_object_object_get_ex(answer, "words", &words));
+            assert_int_equal(json_object_array_length(words), 1);
+            json_object_put(answer);
+        }
+    }
+    for (int64_t id = -1; id <= 21; id += id == 1 ? 20 : 1) { /* long ago, and never */
+        answer = ask(j, id);
+        assert_int_equal(number(answer, "errno"), ENOENT);
+        json_object_put(answer);
+    }
+    serve_jobs_close(j);
 }
 
 static void cancel_and_close_are_heard(void **state)
@@ -169,6 +204,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(it_tells_how_it_went, setup),
         cmocka_unit_test_setup(a_second_one_is_refused, setup),
+        cmocka_unit_test_setup(one_that_ended_answers_when_others_have_started, setup),
         cmocka_unit_test_setup(cancel_and_close_are_heard, setup),
     };
 
