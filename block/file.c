@@ -196,6 +196,11 @@ struct file *file_new(void)
     return f;
 }
 
+void blk_file_drop_cache(const struct blk *b)
+{
+    posix_fadvise(blk_file_fd(b), 0, 0, POSIX_FADV_DONTNEED);
+}
+
 int blk_file_fd(const struct blk *b)
 {
     return container_of(b, const struct file, blk)->fd;

@@ -68,5 +68,9 @@ int blk_file_shrink(struct blk *b, uint64_t size, struct report *rep);
 int blk_file_real_size(const struct blk *b, uint64_t *ret);
 /* Is b a block device? */
 bool blk_file_is_device(const struct blk *b);
+/* After a flush: let the kernel forget what it has cached, so that the next reads come from the
+ * medium. As far as that is possible: a file system in memory has nothing else. */
+void blk_file_drop_cache(const struct blk *b);
+
 /* The descriptor, for fstat and for the messages of open; b is a file layer. */
 int blk_file_fd(const struct blk *b);

@@ -13,8 +13,9 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
-    &cmd_create, &cmd_mount, &cmd_umount, &cmd_attach, &cmd_detach,    &cmd_list,   &cmd_status,
-    &cmd_stat,   &cmd_key,   &cmd_header, &cmd_erase,  &cmd_benchmark, &cmd_doctor, NULL,
+    &cmd_create, &cmd_mount,   &cmd_umount,    &cmd_attach, &cmd_detach,
+    &cmd_list,   &cmd_status,  &cmd_stat,      &cmd_key,    &cmd_header,
+    &cmd_erase,  &cmd_convert, &cmd_benchmark, &cmd_doctor, NULL,
 };
 
 static void print_help(void)

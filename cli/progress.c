@@ -28,7 +28,8 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* "create: 34 %, 1.2 GiB/s, 0:12 left", and without the middle when it counts something else */
+/* "create: 34 %, 1.2 GiB/s, 0:12 left", without the middle when it counts something else; with a
+ * phase "convert: checking 34 %, ..." */
 static void draw(struct cmd_progress *p, uint64_t done, uint64_t total, int64_t ms)
 {
     double rate = (double)done / (double)ms; /* bytes per ms */
@@ -37,7 +38,8 @@ static void draw(struct cmd_progress *p, uint64_t done, uint64_t total, int64_t 
 
     if (!p->no_rate)
         snprintf(speed, sizeof(speed), "%s/s, ", size_format(size, (uint64_t)(rate * 1000)));
-    fprintf(stderr, "\r%s: %3.0f %%, %s%" PRIu64 ":%02" PRIu64 " left \033[K", p->doing,
+    fprintf(stderr, "\r%s: %s%s%3.0f %%, %s%" PRIu64 ":%02" PRIu64 " left \033[K", p->doing,
+            p->phase != NULL ? p->phase : "", p->phase != NULL ? " " : "",
             total > 0 ? 100.0 * (double)done / (double)total : 100.0, speed, left_s / 60,
             left_s % 60);
     fflush(stderr);
@@ -58,13 +60,22 @@ static int step(struct progress *progress, uint64_t done, uint64_t total)
     return 0;
 }
 
+static void phase(struct progress *progress, const char *doing)
+{
+    struct cmd_progress *p = container_of(progress, struct cmd_progress, progress);
+
+    p->phase = doing;
+    p->started_ms = now_ms();
+}
+
 /* What was ignored (nohup) stays ignored. No SA_RESTART: a prompt has to wake up. */
 void cmd_progress_start(struct cmd_progress *p, const char *doing)
 {
     const struct sigaction action = {.sa_handler = catch_signal};
 
-    *p = (struct cmd_progress){
-        .progress = {step}, .doing = doing, .terminal = isatty(STDERR_FILENO) == 1};
+    *p = (struct cmd_progress){.progress = {.step = step, .phase = phase},
+                               .doing = doing,
+                               .terminal = isatty(STDERR_FILENO) == 1};
     p->started_ms = now_ms();
     caught = 0;
     for (unsigned i = 0; i < CMD_PROGRESS_SIGNALS; i++) {

@@ -15,6 +15,7 @@
 struct cmd_progress {
     struct progress progress; /* give this one away */
     const char *doing;        /* "create" */
+    const char *phase;        /* "checking", or NULL */
     bool no_rate;             /* done and total are not bytes: may be set after the start */
     bool terminal, drawn;
     int64_t started_ms, drawn_ms;

@@ -359,14 +359,38 @@ static int read_keyfiles(struct credential *c, const struct credential_source *s
     return src->n_keyfiles > 0 ? keyfile_read_all(&c->keyfiles, src, rep) : 0;
 }
 
+static int copy_credential(struct credential *ret, const struct credential *from)
+{
+    AUTO_CREDENTIAL struct credential c = {.has_passphrase = from->has_passphrase,
+                                           .typed = from->typed,
+                                           .n_keyfiles = from->n_keyfiles};
+    int r = 0;
+
+    if (from->passphrase.bytes != NULL)
+        r = secret_copy(&c.passphrase, from->passphrase.bytes, from->passphrase.len);
+    if (r == 0 && from->keyfiles.bytes != NULL)
+        r = secret_copy(&c.keyfiles, from->keyfiles.bytes, from->keyfiles.len);
+    if (r < 0)
+        return r;
+    credential_done(ret);
+    *ret = c;
+    c = (struct credential){0};
+    return 0;
+}
+
 /* Key files first: nobody types a passphrase to learn that a stick is missing. But of standard
  * input the first line is the passphrase and the rest a key file. */
 int credential_read(struct credential *ret, const struct credential_source *src, struct report *rep)
 {
     AUTO_CREDENTIAL struct credential c = {0};
     bool stdin_first = is_stdin(src->passphrase_file);
-    int r = check_sources(src, rep);
+    int r;
 
+    if (src->given != NULL) {
+        *ret = (struct credential){0};
+        return copy_credential(ret, src->given);
+    }
+    r = check_sources(src, rep);
     if (r == 0 && stdin_first)
         r = read_passphrase(&c, src, rep);
     if (r == 0)
@@ -379,6 +403,10 @@ int credential_read(struct credential *ret, const struct credential_source *src,
         return r;
     if (c.has_passphrase)
         hint_at_encoding(&c.passphrase, rep);
+    if (src->keep != NULL)
+        r = copy_credential(src->keep, &c);
+    if (r < 0)
+        return r;
     *ret = c;
     c = (struct credential){0};
     return 0;

@@ -12,6 +12,7 @@
 #define CREDENTIAL_TIMEOUT_MAX 86400             /* seconds */
 #define CREDENTIAL_KEYFILE_MAX (8 * 1024 * 1024) /* bytes, all key files together */
 
+struct credential;
 struct credential_source {
     const char *passphrase_file;    /* one trailing newline dropped; "-": first line of stdin */
     const char *passphrase_command; /* run by /bin/sh -c; one trailing newline dropped */
@@ -23,6 +24,8 @@ struct credential_source {
     bool confirm;             /* ask twice: a new passphrase */
     const char *prefix; /* of the options that fill this, for messages: "new-"; NULL is none */
     const char *name;   /* volume name, for a systemd credential hushvol.NAME; may be NULL */
+    struct credential *keep; /* gets a copy of what is read, each time; owned by the caller */
+    const struct credential *given; /* read already: nothing above is looked at; may be NULL */
 };
 
 struct credential {

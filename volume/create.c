@@ -60,16 +60,6 @@ static int fill_device(struct key_create *header, const struct key_format *forma
     return 0;
 }
 
-static int make_header(struct vol_draft *d, const struct key_create *header,
-                       const struct vol_create *spec, struct report *rep)
-{
-    int r = credential_read(&d->cred, &spec->credential, rep);
-
-    if (r == 0)
-        r = d->format->create(d->blk, header, &d->cred, rep);
-    return r;
-}
-
 static int check_request(struct key_create *header, const struct key_format *format,
                          const struct vol_create *spec, struct report *rep)
 {
@@ -90,32 +80,37 @@ static int check_request(struct key_create *header, const struct key_format *for
 int vol_draft_open(struct vol_draft *ret, const struct vol_create *spec, pid_t *holder,
                    struct report *rep)
 {
-    AUTO_VOL_DRAFT struct vol_draft d = {.format = key_format_named(spec->format)};
-    struct key_create header = spec->header;
+    AUTO_VOL_DRAFT struct vol_draft d = {.format = key_format_named(spec->format),
+                                         .header = spec->header};
     int r;
 
     if (holder != NULL)
         *holder = 0; /* whoever has it open is not known to the kernel by pid */
-    r = check_request(&header, d.format, spec, rep);
+    r = check_request(&d.header, d.format, spec, rep);
     if (r < 0)
         return r;
 
     const struct blk_file_create file = {.path = spec->container,
-                                         .size = d.format->container_size(header.size),
+                                         .size = d.format->container_size(d.header.size),
                                          .preallocate = !spec->sparse,
                                          .replace = spec->force,
                                          .progress = spec->progress};
     r = blk_file_create(&d.blk, &file, rep);
-    if (r == 0 && header.size == 0)
-        r = fill_device(&header, d.format, d.blk, rep);
-    if (r == 0)
-        r = make_header(&d, &header, spec, rep);
+    if (r == 0 && d.header.size == 0)
+        r = fill_device(&d.header, d.format, d.blk, rep);
     if (r < 0)
         return r;
-    d.size = header.size;
     *ret = d;
     d = (struct vol_draft){0};
     return 0;
+}
+
+int vol_draft_make_header(struct vol_draft *d, const struct credential_source *src,
+                          struct blk *where, struct report *rep)
+{
+    int r = credential_read(&d->cred, src, rep);
+
+    return r < 0 ? r : d->format->create(where, &d->header, &d->cred, rep);
 }
 
 int vol_draft_commit(struct vol_draft *d, struct report *rep)
@@ -135,6 +130,8 @@ int vol_create(const struct vol_create *spec, pid_t *holder, struct report *rep)
     AUTO_VOL_DRAFT struct vol_draft d = {0};
     int r = vol_draft_open(&d, spec, holder, rep);
 
+    if (r == 0)
+        r = vol_draft_make_header(&d, &spec->credential, d.blk, rep);
     if (r == 0) /* the last chance to want none of it */
         r = progress_step(spec->progress, d.blk->size, d.blk->size);
     return r < 0 ? r : vol_draft_commit(&d, rep);

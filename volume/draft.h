@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-/* A new container before it takes its place: complete as far as its header goes, with an empty
- * disk, under no name yet. What create commits at once and convert fills first. */
+/* A new container before it takes its place, in three steps: room for it under no name yet, a
+ * header, the commit. create takes them one after the other, convert fills the disk between. */
 
 #include "volume/volume.h"
 
 struct vol_draft {
     const struct key_format *format;
-    struct blk *blk;        /* what blk_file_create() made; owned */
-    struct credential cred; /* what the one key slot was made from */
-    uint64_t size;          /* bytes of the disk */
+    struct blk *blk;          /* what blk_file_create() made; owned */
+    struct key_create header; /* what its header is to say */
+    struct credential cred;   /* what the one key slot was made from */
 };
 
-/* As vol_create(), up to the point where nothing is left but to commit. */
+/* Check spec, then make room. Errors as vol_create(). */
 int vol_draft_open(struct vol_draft *ret, const struct vol_create *spec, pid_t *holder,
                    struct report *rep);
+/* Read the credential, then write the header to where: the draft's own file, or what stands for it.
+ * As credential_read() and the format's create. */
+int vol_draft_make_header(struct vol_draft *d, const struct credential_source *src,
+                          struct blk *where, struct report *rep);
 /* Make it durable and give it its name; d stays open. As blk_file_commit(). */
 int vol_draft_commit(struct vol_draft *d, struct report *rep);
 /* Close; what was not committed is removed. Fine on a zeroed struct. */

@@ -114,14 +114,21 @@ int vol_stack_open(struct vol_stack *ret, struct blk *container, const struct ke
     if (r == 0)
         s.top = s.poison;
     if (r < 0) {
-        /* what is built goes, the container stays the caller's */
-        if (s.plain != NULL)
-            s.plain->below = NULL;
-        vol_stack_close(&s);
+        vol_stack_release(&s);
         return r;
     }
     *ret = s;
     return 0;
+}
+
+struct blk *vol_stack_release(struct vol_stack *s)
+{
+    struct blk *container = s->container;
+
+    if (s->plain != NULL)
+        s->plain->below = NULL;
+    vol_stack_close(s);
+    return container;
 }
 
 void vol_stack_close(struct vol_stack *s)

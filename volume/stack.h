@@ -18,5 +18,7 @@ struct vol_stack {
  * -EINVAL geometry, -EOPNOTSUPP cipher, -ENOMEM, -EAGAIN. */
 int vol_stack_open(struct vol_stack *ret, struct blk *container, const struct key_volume *key,
                    const struct vol_spec *spec, struct report *rep);
+/* Close the layers over the container, which is the caller's again, and the pool. */
+struct blk *vol_stack_release(struct vol_stack *s);
 /* Close all layers, then the pool. Fine on a zeroed struct. */
 void vol_stack_close(struct vol_stack *s);

@@ -123,3 +123,15 @@ struct vol_create {
  * only with force and only when the new one is complete. -EEXIST, -EBUSY (holder as above),
  * -EINVAL, -EINTR when progress says so: nothing is left then. */
 int vol_create(const struct vol_create *spec, pid_t *holder, struct report *rep);
+
+/* Make a container as vol_create() does and fill it with the disk of from, which may be open for
+ * reading only and is not changed. What to's disk has beyond that of from reads as zeros; what from
+ * has beyond to's is left out: ask before (vol_is_zero). The name appears, and a device opens, only
+ * when everything has been read back from the new container and is the same as the source; until
+ * then nothing of it can be mistaken for a container. Errors as vol_create's; -EIO what was read
+ * back differs. */
+int vol_convert(struct volume *from, const struct vol_create *to, pid_t *holder,
+                struct report *rep);
+/* Does the disk read as zeros from off to its end? 1, 0, or -errno: -EINTR (no words), or what
+ * reading gave, said. */
+int vol_is_zero(struct volume *v, uint64_t off, struct progress *progress, struct report *rep);
