@@ -120,15 +120,26 @@ static int set_count(const struct command *c, uint32_t *to, const char *arg, con
     return 1;
 }
 
+/* Limits are said here, before anybody is asked for a passphrase. */
+static int check_kdf(const struct command *c, const struct kdf_request *kdf)
+{
+    struct report rep;
+    int r;
+
+    report_stderr_init(&rep, c->name, NULL);
+    r = kdf_request_check(kdf, &rep);
+    return r < 0 ? r : 1;
+}
+
 int cmd_kdf_option(const struct command *c, int opt, const char *arg, struct kdf_request *kdf)
 {
-    int r;
+    int r = 1;
 
     switch (opt) {
     case CMD_OPT_KDF_MEMORY:
         if (size_parse(&kdf->memory, arg) < 0 || kdf->memory == 0)
             return cmd_usage(c, "--kdf-memory takes a size like 256M, not \"%s\"", arg);
-        return 1;
+        break;
     case CMD_OPT_KDF_TIME:
         r = set_count(c, &kdf->time_ms, arg, "--kdf-time");
         break;
@@ -140,7 +151,7 @@ int cmd_kdf_option(const struct command *c, int opt, const char *arg, struct kdf
     }
     if (r > 0 && kdf->time_ms != 0 && kdf->iterations != 0)
         return cmd_usage(c, "--kdf-time and --kdf-iterations exclude each other");
-    return r;
+    return r > 0 ? check_kdf(c, kdf) : r;
 }
 
 int cmd_header_option(const struct command *c, int opt, const char *arg, const char **header)

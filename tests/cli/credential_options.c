@@ -107,6 +107,27 @@ static void kdf_costs_are_sizes_and_positive_numbers(void **state)
     assert_int_equal(cmd_kdf_option(&command, CMD_OPT_OWN, NULL, &kdf), 0);
 }
 
+static void costs_beyond_the_limits_are_refused_at_once(void **state)
+{
+    static const struct {
+        int opt;
+        const char *arg;
+    } wrong[] = {{CMD_OPT_KDF_MEMORY, "63M"},
+                 {CMD_OPT_KDF_MEMORY, "5G"},
+                 {CMD_OPT_KDF_ITERATIONS, "2"},
+                 {CMD_OPT_KDF_ITERATIONS, "65"}};
+    struct kdf_request kdf = {0};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct kdf_request one = {0};
+
+        assert_int_equal(cmd_kdf_option(&command, wrong[i].opt, wrong[i].arg, &one), -EINVAL);
+    }
+    assert_int_equal(cmd_kdf_option(&command, CMD_OPT_KDF_MEMORY, "4G", &kdf), 1);
+    assert_int_equal(cmd_kdf_option(&command, CMD_OPT_KDF_ITERATIONS, "9", &kdf), -EINVAL);
+}
+
 static void a_header_is_in_one_file(void **state)
 {
     const char *header = NULL;
@@ -128,6 +149,7 @@ int main(void)
         cmocka_unit_test(standard_input_is_one_key_file_behind_the_passphrases),
         cmocka_unit_test(the_time_to_wait_for_key_files_is_in_seconds),
         cmocka_unit_test(kdf_costs_are_sizes_and_positive_numbers),
+        cmocka_unit_test(costs_beyond_the_limits_are_refused_at_once),
         cmocka_unit_test(a_header_is_in_one_file),
     };
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define KIB UINT64_C(1024)
 #define MIB (KIB * 1024)
@@ -149,6 +150,33 @@ static void a_longer_time_gives_more_passes(void **state)
     assert_in_range(cost.t, 3, 12);
 }
 
+static double cpu_ms(const struct kdf_cost *cost)
+{
+    AUTO_SECRET struct secret password = {0};
+    unsigned char salt[16] = {0}, out[32];
+    struct timespec from, to;
+
+    assert_int_equal(secret_copy(&password, "x", 1), 0);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    assert_int_equal(kdf_argon2id(out, &password, salt, cost, NULL), 0);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+    return 1e3 * (double)(to.tv_sec - from.tv_sec) + 1e-6 * (double)(to.tv_nsec - from.tv_nsec);
+}
+
+/* Five times what three passes take here is asked for, so this holds on any machine. */
+static void a_calibrated_slot_takes_the_time_that_was_asked_for(void **state)
+{
+    struct kdf_cost cost = {64 * 1024, 3, 1};
+    uint32_t wanted = (uint32_t)(5 * cpu_ms(&cost));
+    double got;
+
+    (void)state;
+    assert_int_equal(kdf_choose(&cost, &(struct kdf_request){64 * MIB, wanted, 0}, NULL), 0);
+    assert_in_range(cost.t, 4, 63);
+    got = cpu_ms(&cost);
+    assert_true(got > wanted / 2.0 && got < wanted * 2.0);
+}
+
 /* --- meminfo: a machine made of files --- */
 
 static int make_machine(void **state)
@@ -215,6 +243,7 @@ int main(void)
         cmocka_unit_test(the_default_follows_the_memory_available),
         cmocka_unit_test(a_request_is_met_exactly_or_refused),
         cmocka_unit_test(a_longer_time_gives_more_passes),
+        cmocka_unit_test(a_calibrated_slot_takes_the_time_that_was_asked_for),
         cmocka_unit_test_setup_teardown(without_cgroups_the_machine_counts, make_machine,
                                         machine_remove),
         cmocka_unit_test_setup_teardown(the_limit_of_a_group_above_ours_counts, make_machine,
