@@ -14,7 +14,7 @@ extern const struct command cmd_key_add, cmd_key_change, cmd_key_list, cmd_key_r
 /* "passphrase", "keyfile", "passphrase+keyfile" */
 const char *key_kind_text(enum key_slot_kind kind);
 
-enum { KEY_OPT_FORCE = CMD_OPT_OWN, KEY_OPT_JSON, KEY_OPT_LABEL, KEY_OPT_SLOT };
+enum { KEY_OPT_FORCE = CMD_OPT_OWN, KEY_OPT_JSON, KEY_OPT_LABEL, KEY_OPT_RECOVERY, KEY_OPT_SLOT };
 /* Rows for a long option table. */
 /* clang-format off */
 #define KEY_LABEL_OPTION {"label", required_argument, NULL, KEY_OPT_LABEL}
@@ -28,7 +28,7 @@ struct key_words {
     int slot; /* KEY_SLOT_ANY unless given */
     struct credential_source key, new_key;
     struct kdf_request kdf;
-    bool force, json, help, verbose;
+    bool force, json, recovery, help, verbose;
     char prompt[REPORT_LINE], new_prompt[REPORT_LINE]; /* of key and new_key, which point here */
 };
 

@@ -51,6 +51,9 @@ static int take_option(struct key_words *w, const struct command *c, int opt, ch
     case KEY_OPT_LABEL:
         w->label = optarg;
         return 0;
+    case KEY_OPT_RECOVERY:
+        w->recovery = true;
+        return 0;
     case KEY_OPT_SLOT:
         return key_take_slot(c, &w->slot, optarg);
     default:
