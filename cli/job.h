@@ -8,6 +8,10 @@
 
 struct json_object;
 
+/* The mount that a user means, whose process answers, and whether it is suspended. -ENOENT none;
+ * -ESRCH its process died; as serve_control_ask. All said. */
+int cmd_find_served(struct serve_found *ret, const char *word, bool *suspended, struct report *rep);
+
 struct cmd_job {
     const char *word;         /* the request that starts it */
     struct json_object *more; /* what else is in the request, or NULL; put */

@@ -43,8 +43,9 @@ static void print_text(const struct serve_found *f)
     report_escape(container, sizeof(container), rec->container);
     if (rec->header != NULL)
         report_escape(header, sizeof(header), rec->header);
-    printf("%-16s %10s  %-7s %s  %s%s%s\n", rec->name, size_format(size, rec->size),
+    printf("%-16s %10s  %-9s %s  %s%s%s\n", rec->name, size_format(size, rec->size),
            !f->alive                 ? "dead"
+           : rec->suspended          ? "suspended"
            : rec->filesystem != NULL ? "disk"
                                      : "image",
            where, container, rec->header != NULL ? "  header " : "", header);

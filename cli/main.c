@@ -12,11 +12,27 @@
 #include <stdio.h>
 #include <string.h>
 
+/* clang-format off */
 static const struct command *const commands[] = {
-    &cmd_create, &cmd_mount,   &cmd_umount,    &cmd_attach, &cmd_detach,
-    &cmd_list,   &cmd_status,  &cmd_stat,      &cmd_key,    &cmd_header,
-    &cmd_erase,  &cmd_convert, &cmd_benchmark, &cmd_doctor, NULL,
+    &cmd_create,
+    &cmd_mount,
+    &cmd_umount,
+    &cmd_attach,
+    &cmd_detach,
+    &cmd_list,
+    &cmd_status,
+    &cmd_stat,
+    &cmd_suspend,
+    &cmd_resume,
+    &cmd_key,
+    &cmd_header,
+    &cmd_erase,
+    &cmd_convert,
+    &cmd_benchmark,
+    &cmd_doctor,
+    NULL,
 };
+/* clang-format on */
 
 static void print_help(void)
 {

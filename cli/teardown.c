@@ -48,7 +48,7 @@ static bool is_image_mounted(const struct serve_found *f)
 }
 
 /* The same for the file system: on our loop device, or FUSE and the owner's. */
-static bool is_filesystem_mounted(const struct serve_found *f)
+bool cmd_teardown_has_filesystem(const struct serve_found *f)
 {
     const struct serve_record *rec = &f->record;
     struct serve_mount_id there;
@@ -97,7 +97,7 @@ static int check_free(const struct serve_found *f, struct report *rep)
                                               .device = rec->device};
     int r = 0;
 
-    if (is_filesystem_mounted(f))
+    if (cmd_teardown_has_filesystem(f))
         r = cmd_holders_say(rec->filesystem, NULL, rep);
     if (r == 0 && rec->filesystem != NULL)
         r = cmd_holders_say(rec->mountpoint, &except, rep);
@@ -109,7 +109,7 @@ static int unmount_filesystem(const struct serve_found *f, bool force, struct re
     const char *point = f->record.filesystem;
     int r;
 
-    if (!is_filesystem_mounted(f))
+    if (!cmd_teardown_has_filesystem(f))
         return 0;
     r = unmount(point, force, rep);
     return r == -EBUSY ? say_busy(point, NULL, rep) : r;
@@ -247,10 +247,31 @@ static int take_down(const struct serve_found *f, bool force, struct cmd_waiting
     return r;
 }
 
+/* A file system writes as it is unmounted, and that would wait for a resume. By force its writes
+ * fail instead, and so does all that waits now. */
+static int end_suspend(const struct serve_found *f, bool force, struct report *rep)
+{
+    struct json_object *answer;
+
+    if (!f->record.suspended)
+        return 0;
+    if (!force && cmd_teardown_has_filesystem(f))
+        return report_error(rep, EBUSY,
+                            "it is suspended, and the file system on it cannot write (\"hushvol "
+                            "resume %s\" first; --force gives up what is not written)",
+                            f->record.name);
+    if (force && serve_control_ask(&answer, f, "give-up-held", NULL, rep) == 0)
+        json_object_put(answer);
+    return 0;
+}
+
 int cmd_teardown(const struct serve_found *f, bool force, struct report *rep)
 {
     struct cmd_waiting *w = NULL;
-    int r = force ? 0 : check_free(f, rep);
+    int r = end_suspend(f, force, rep);
+
+    if (r == 0 && !force)
+        r = check_free(f, rep);
 
     if (r == 0)
         r = cmd_waiting_start(&w, f, rep);
@@ -279,7 +300,7 @@ int cmd_teardown_dead(const struct serve_found *f, struct report *rep)
     const struct serve_record *rec = &f->record;
     int r = 0;
 
-    if (is_filesystem_mounted(f))
+    if (cmd_teardown_has_filesystem(f))
         r = unmount(rec->filesystem, true, rep);
     if (r == 0)
         r = detach_loops(f, true, rep);

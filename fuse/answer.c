@@ -3,6 +3,9 @@
 
 /* What the daemon answers on its control socket. */
 
+#include "base/auto.h"
+
+#include <errno.h>
 #include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,15 +54,23 @@ static struct json_object *layers(struct daemon *d)
     return list;
 }
 
+static struct json_object *encode_record(struct daemon *d)
+{
+    HOLD(&d->record_lock);
+
+    return serve_record_encode(&d->record);
+}
+
 static struct json_object *answer_status(struct daemon *d)
 {
-    struct json_object *o = serve_record_encode(&d->record);
+    struct json_object *o = encode_record(d);
     struct vol_stats stats;
 
     vol_get_stats(d->vol, &stats);
     json_object_object_add(o, "ok", json_object_new_boolean(true));
     add_info(d, o);
     json_object_object_add(o, "opens", json_object_new_int64(serve_opens(d->serve)));
+    json_object_object_add(o, "held", json_object_new_int64(serve_held(d->serve)));
     json_object_object_add(o, "waiting_for_space", json_object_new_int64(stats.waiting_for_space));
     json_object_object_add(o, "layers", layers(d));
     json_object_object_add(o, "stats", serve_stats(d->serve));
@@ -94,6 +105,7 @@ static void replace_text(char **member, struct json_object *request, const char 
 /* What was attached on top of the image, for list and for the next umount. */
 static struct json_object *answer_attached(struct daemon *d, struct json_object *request)
 {
+    HOLD(&d->record_lock);
     struct json_object *v;
 
     replace_text(&d->record.filesystem, request, "filesystem");
@@ -110,7 +122,6 @@ struct json_object *serve_answer(struct json_object *request, int *fd, void *arg
     struct json_object *v = NULL;
     const char *word;
 
-    (void)fd;
     json_object_object_get_ex(request, "request", &v);
     word = v != NULL ? json_object_get_string(v) : "";
     if (strcmp(word, "status") == 0)
@@ -121,12 +132,18 @@ struct json_object *serve_answer(struct json_object *request, int *fd, void *arg
         return answer_attached(d, request);
     if (strcmp(word, "slot") == 0)
         return serve_answer_slot(d, request);
+    if (strcmp(word, "suspend") == 0)
+        return serve_answer_suspend(d);
+    if (strcmp(word, "resume") == 0)
+        return serve_answer_resume(d, request, fd);
     if (strcmp(word, "job") == 0)
         return serve_job_answer(d->jobs, request);
     if (strcmp(word, "job-cancel") == 0)
         return serve_job_cancel(d->jobs, request);
     if (strcmp(word, "give-up-waiting") == 0)
         vol_give_up_waiting(d->vol);
+    else if (strcmp(word, "give-up-held") == 0)
+        serve_give_up(d->serve, -EIO);
     else if (strcmp(word, "stop") == 0)
         d->stop = true;
     else

@@ -176,13 +176,17 @@ static int write_record(struct daemon *d)
     return serve_slot_publish(d->slot, rec, d->rep);
 }
 
-/* Unmount properly; who still has the image open sees it vanish. Requests that wait for room would
- * keep us waiting for them. */
+/* Unmount properly; who still has the image open sees it vanish. Requests that wait for room, or
+ * for the end of a suspend, would keep us waiting for them. */
 static void stop(struct daemon *d)
 {
+    struct vol_info info;
     int r;
 
     vol_give_up_waiting(d->vol);
+    vol_get_info(d->vol, &info);
+    if (info.suspended || serve_held(d->serve) > 0)
+        serve_give_up(d->serve, -EIO);
     r = serve_guard_unmount(d->guard);
     d->was_busy = r == 1;
     if (d->was_busy)
@@ -306,6 +310,8 @@ static void unmount(struct daemon *d)
 {
     int r = d->serve != NULL ? serve_guard_unmount(d->guard) : 0;
 
+    if (d->serve != NULL)
+        vol_give_up_waiting(d->vol); /* requests that were held may be at it now */
     if (r < 0 && is_still_mounted(d)) {
         report_warn(report_of(d), "cannot unmount %s", d->result.mountpoint);
         d->left_mounted = true;
@@ -358,7 +364,10 @@ static int live(const struct serve_daemon_spec *spec, struct serve_detach *detac
                 serve_daemon_ready *ready, void *arg, struct report *rep)
 {
     struct daemon d = {.spec = spec, .detach = detach, .rep = rep, .signals = -1, .wake = -1};
-    int r = prepare(&d), end;
+    int r, end;
+
+    pthread_mutex_init(&d.record_lock, NULL);
+    r = prepare(&d);
 
     if (r == 0) {
         settle(&d);

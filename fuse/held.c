@@ -113,6 +113,7 @@ static void *runner(void *arg)
     struct serve *s = arg;
 
     run_kept(s);
+    serve_thread_end(s);
     HOLD(&s->lock);
     s->n_runners--;
     pthread_cond_broadcast(&s->runner_ended);

@@ -139,6 +139,11 @@ void serve_hold_shut(struct serve_hold *h)
     set_state(h, SHUT);
 }
 
+bool serve_hold_is_shut(struct serve_hold *h)
+{
+    return atomic_load(&h->state) == SHUT;
+}
+
 void serve_hold_lift(struct serve_hold *h)
 {
     set_state(h, OPEN);

@@ -41,6 +41,7 @@ bool serve_hold_take(struct serve_hold *h, struct serve_held *r);
 
 /* From here on requests are kept. */
 void serve_hold_shut(struct serve_hold *h);
+bool serve_hold_is_shut(struct serve_hold *h);
 /* Have all ended that passed the gate before it was shut? Waits for that, so long at most. */
 bool serve_hold_wait(struct serve_hold *h, unsigned ms);
 /* Let them pass again; or fail them from now on, for good, with err (negative). */

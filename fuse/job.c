@@ -105,14 +105,6 @@ static void *run(void *arg)
     return NULL;
 }
 
-static struct json_object *refuse(int err, const char *words)
-{
-    struct json_object *o = serve_control_answer(words);
-
-    json_object_object_add(o, "errno", json_object_new_int(err));
-    return o;
-}
-
 static const char *running(struct serve_jobs *j)
 {
     HOLD(&j->lock);
@@ -184,7 +176,7 @@ struct json_object *serve_job_start(struct serve_jobs *j, const struct serve_job
 
         snprintf(words, sizeof(words), "busy: a %s is running (wait for its end)", other);
         give_back(job);
-        return refuse(EBUSY, words);
+        return serve_control_refuse(EBUSY, words);
     }
     join(j);
     reset(j, job);
@@ -195,7 +187,7 @@ struct json_object *serve_job_start(struct serve_jobs *j, const struct serve_job
         j->running = false;
         j->result = -r;
         give_back(job);
-        return refuse(r, "cannot start a thread");
+        return serve_control_refuse(r, "cannot start a thread");
     }
     j->started = true;
     o = serve_control_answer(NULL);
@@ -224,7 +216,7 @@ struct json_object *serve_job_answer(struct serve_jobs *j, struct json_object *r
         return describe(j);
     if (id > 0 && id < j->id && id >= j->id - ENDED)
         return json_object_get(j->ended[id % ENDED]);
-    return refuse(ENOENT, "no such job");
+    return serve_control_refuse(ENOENT, "no such job");
 }
 
 struct json_object *serve_job_cancel(struct serve_jobs *j, struct json_object *request)
@@ -232,7 +224,7 @@ struct json_object *serve_job_cancel(struct serve_jobs *j, struct json_object *r
     HOLD(&j->lock);
 
     if (!is_meant(j, request))
-        return refuse(ENOENT, "no such job");
+        return serve_control_refuse(ENOENT, "no such job");
     j->cancel = true;
     return serve_control_answer(NULL);
 }

@@ -25,7 +25,8 @@ struct daemon {
     struct serve *serve;
     struct serve_control *control;
     struct serve_jobs *jobs;
-    struct serve_record record; /* the control thread's, once that runs */
+    struct serve_record record;
+    pthread_mutex_t record_lock; /* once there are threads; never held for long */
     struct serve_daemon_result result;
     bool made_mountpoint;
     int signals, wake; /* signalfd; eventfd that ends the control thread */
@@ -38,6 +39,10 @@ struct daemon {
 
 /* {"request": "slot", ...} (fuse/patch.h), which starts a job. In the control thread. */
 struct json_object *serve_answer_slot(struct daemon *d, struct json_object *request);
+/* "suspend" and "resume", which start jobs (fuse/job.h), too. *fd: what the volume's key is read
+ * from. */
+struct json_object *serve_answer_suspend(struct daemon *d);
+struct json_object *serve_answer_resume(struct daemon *d, struct json_object *request, int *fd);
 
 /* Answer a request on the control socket; arg is the struct daemon. In the control thread. */
 serve_control_fn serve_answer;

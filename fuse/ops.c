@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #define FOREVER_S 86400.0 /* seconds that the kernel may keep what cannot change */
@@ -34,32 +33,6 @@ static struct serve *serve_of(fuse_req_t req)
 static void answer(fuse_req_t req, int r)
 {
     fuse_reply_err(req, r == -EBADMSG ? EIO : -r);
-}
-
-/* Page-aligned, SERVE_REQUEST_MAX bytes; made at a thread's first read, released with the thread.
- * NULL without memory. */
-static void *thread_buffer(struct serve *s)
-{
-    void *bytes = pthread_getspecific(s->buffer);
-
-    if (bytes != NULL)
-        return bytes;
-    bytes =
-        mmap(NULL, SERVE_REQUEST_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (bytes == MAP_FAILED)
-        return NULL;
-    madvise(bytes, SERVE_REQUEST_MAX, MADV_DONTDUMP); /* plaintext passes through */
-    if (pthread_setspecific(s->buffer, bytes) != 0) {
-        serve_thread_buffer_free(bytes);
-        return NULL;
-    }
-    return bytes;
-}
-
-void serve_thread_buffer_free(void *bytes)
-{
-    if (bytes != NULL)
-        munmap(bytes, SERVE_REQUEST_MAX);
 }
 
 static void serve_init(void *userdata, struct fuse_conn_info *conn)
@@ -267,7 +240,7 @@ static void read_image(struct serve *s, fuse_req_t req, size_t len, uint64_t off
     }
     if (len > s->top->size - off)
         len = s->top->size - off;
-    buf = len <= SERVE_REQUEST_MAX ? thread_buffer(s) : NULL;
+    buf = serve_thread_buffer(s, len);
     r = buf != NULL ? blk_lend(s->top, &loan, buf, len, off) : -ENOMEM;
     serve_count(s, SERVE_READ, len, r, began);
     if (r < 0) {
@@ -441,13 +414,16 @@ static void serve_lseek(fuse_req_t req, fuse_ino_t ino, off_t at, int whence,
         fuse_reply_lseek(req, (off_t)off); /* the end counts as a hole */
 }
 
-/* f_bsize becomes the granularity of a loop device's discards. */
+/* f_bsize becomes the granularity of a loop device's discards. After a suspend this is how each
+ * thread comes to wipe what is its own to wipe. */
 static void serve_statfs(fuse_req_t req, fuse_ino_t ino)
 {
     struct serve *s = serve_of(req);
     struct statvfs st = {.f_bsize = 4096, .f_frsize = 4096, .f_files = 3, .f_namemax = 255};
 
     (void)ino;
+    if (serve_hold_is_shut(s->hold))
+        serve_thread_wipe(s);
     st.f_blocks = s->top->size / st.f_frsize;
     fuse_reply_statfs(req, &st);
 }

@@ -155,8 +155,7 @@ int serve_mount(struct serve **ret, struct volume *vol, const struct serve_spec 
     if (s == NULL)
         return report_errno(rep, ENOMEM, "cannot mount");
     memset(s, 0, sizeof(*s));
-    if (serve_hold_open(&s->hold) < 0 ||
-        pthread_key_create(&s->buffer, serve_thread_buffer_free) != 0) {
+    if (serve_hold_open(&s->hold) < 0 || serve_threads_open(s) < 0) {
         serve_hold_close(s->hold);
         free(s);
         return report_errno(rep, EAGAIN, "cannot mount");
@@ -232,8 +231,7 @@ void serve_close(struct serve *s)
         fuse_session_unmount(s->session);
     if (s->session != NULL)
         fuse_session_destroy(s->session);
-    serve_thread_buffer_free(pthread_getspecific(s->buffer));
-    pthread_key_delete(s->buffer);
+    serve_threads_close(s);
     pthread_cond_destroy(&s->runner_ended);
     pthread_mutex_destroy(&s->lock);
     serve_hold_close(s->hold);

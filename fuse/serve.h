@@ -62,6 +62,9 @@ int serve_hold(struct serve *s, struct report *rep);
 void serve_release(struct serve *s);
 /* Answer what waits, and what comes from now on for good, with err (negative). From any thread. */
 void serve_give_up(struct serve *s, int err);
+/* While requests are held: wipe what reads left in buffers of ours. What writes brought lies where
+ * libfuse received it; a thread wipes that when a statfs reaches it. */
+void serve_wipe_buffers(struct serve *s);
 /* How many requests wait. */
 unsigned serve_held(struct serve *s);
 

@@ -45,11 +45,12 @@ struct serve {
     uint64_t began;       /* serve_clock() at the mount */
     atomic_llong written; /* when the last write ended, seconds since 1970 */
     atomic_uint opens;
-    pthread_key_t buffer; /* a thread's private buffer for reads */
+    pthread_key_t thread; /* a struct serve_thread: what a thread has for itself (thread.c) */
     pthread_t looper;
     atomic_bool looping;
     struct serve_hold *hold;
-    pthread_mutex_t lock; /* of the two below */
+    pthread_mutex_t lock; /* of the three below */
+    struct serve_thread *threads;
     pthread_cond_t runner_ended;
     unsigned n_runners; /* threads that start what was kept */
     struct serve_shard shards[SERVE_SHARDS];
@@ -73,8 +74,16 @@ void serve_held_end(struct serve *s);
 
 extern const struct fuse_lowlevel_ops serve_ops;
 
-/* Release a thread's read buffer (ops.c makes it). NULL is fine. */
-void serve_thread_buffer_free(void *bytes);
+/* What the calling thread has for itself; after open, released with the thread. -errno. */
+int serve_threads_open(struct serve *s);
+void serve_threads_close(struct serve *s);
+/* Release it now: for a thread that may outlive s. */
+void serve_thread_end(struct serve *s);
+/* A buffer for len bytes of an answer, page-aligned. NULL without memory. */
+void *serve_thread_buffer(struct serve *s, size_t len);
+/* Note where data of a request lies in libfuse's memory, and wipe what was noted. */
+void serve_thread_came_in(struct serve *s, const char *data, size_t len);
+void serve_thread_wipe(struct serve *s);
 
 /* Now, for serve_count(). */
 uint64_t serve_clock(void);

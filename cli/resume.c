@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* hushvol resume: this process asks, unlocks the container beside the one that serves it, and hands
+ * over the volume's key through a pipe; passphrases and key slots are not the daemon's business. */
+
+#include "base/auto.h"
+#include "cli/command.h"
+#include "cli/credential_options.h"
+#include "cli/job.h"
+#include "cli/key.h"
+#include "cli/reach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+static const char usage[] =
+    "Usage: hushvol resume DIR|NAME|CONTAINER [OPTION...]\n"
+    "\n"
+    "Unlocks a suspended volume with any of its keys; whoever waits for it goes on. A wrong key\n"
+    "leaves it suspended. A volume that is not suspended needs none: status 0.\n"
+    "\n"
+    CMD_CREDENTIAL_USAGE
+    "  --slot N                 try slot N only\n"
+    CMD_HEADER_USAGE
+    "  -v, --verbose            say more\n"
+    "\n"
+    "Example:\n"
+    "  hushvol resume photos\n"
+    "\n"
+    "Exit status: 0 done, 1 failed, 2 wrong words, 3 no key fits, 4 the header is damaged, 7 no such\n"
+    "mount.\n";
+/* clang-format on */
+
+enum { OPT_SLOT = CMD_OPT_OWN };
+
+static const struct option options[] = {
+    CMD_COMMON_OPTIONS,
+    {"slot", required_argument, NULL, OPT_SLOT},
+    CMD_HEADER_OPTION,
+    CMD_CREDENTIAL_OPTIONS,
+    {0},
+};
+
+struct request {
+    const char *word, *header;
+    int slot;
+    struct credential_source key;
+    bool help, verbose;
+    char prompt[REPORT_LINE];
+};
+
+static int take_option(struct request *q, int opt, char **argv)
+{
+    int r;
+
+    if (opt == CMD_OPT_HELP)
+        q->help = true;
+    else if (opt == 'v')
+        q->verbose = true;
+    if (opt == CMD_OPT_HELP || opt == 'v')
+        return 0;
+    if (opt == OPT_SLOT)
+        return key_take_slot(&cmd_resume, &q->slot, optarg);
+    r = cmd_credential_option(&cmd_resume, opt, optarg, &q->key, NULL);
+    if (r == 0)
+        r = cmd_header_option(&cmd_resume, opt, optarg, &q->header);
+    if (r == 0)
+        return cmd_option_error(&cmd_resume, opt, argv);
+    return r < 0 ? r : 0;
+}
+
+static int take_words(struct request *q, int argc, char **argv)
+{
+    int opt, r;
+
+    optind = 0; /* start anew, and let getopt_long forget what it knows of another argv */
+    opterr = 0;
+    while ((opt = getopt_long(argc, argv, ":v", options, NULL)) != -1) {
+        r = take_option(q, opt, argv);
+        if (r < 0 || q->help)
+            return r;
+    }
+    if (argc - optind != 1)
+        return cmd_usage(&cmd_resume, "takes one DIR, NAME or CONTAINER");
+    q->word = argv[optind];
+    return 0;
+}
+
+/* What another process needs to go on with the volume, and the slot that opened. Reads only: the
+ * lock is the other's. */
+static int unlock(struct secret *ret, unsigned *slot, const struct serve_found *f,
+                  struct request *q, struct report *rep)
+{
+    AUTO_KEY_CONTAINER struct key_container c = {0};
+    AUTO_KEY_VOLUME struct key_volume volume = {0};
+    int r;
+
+    if (q->header == NULL && f->folder.owner == geteuid()) /* a user's word is not for root */
+        q->header = f->record.header;
+    r = cmd_reach_look(&c, f->record.container, q->header, rep);
+    if (r == 0 && c.format->export == NULL)
+        return report_error(rep, EOPNOTSUPP, "resuming is not possible in the %s format",
+                            c.format->name);
+    if (r == 0)
+        r = key_unlock_with(&c, &q->key, q->slot, &volume, rep);
+    if (r == 0)
+        r = c.format->export(c.store, ret);
+    *slot = volume.slot;
+    return r;
+}
+
+/* The key waits in the pipe, which holds more than any key has, until the daemon reads it. */
+static int put_in_pipe(int *ret, const struct secret *key)
+{
+    AUTO_FD int to = -1, from = -1;
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -errno;
+    from = ends[0];
+    to = ends[1];
+    if (write(to, key->bytes, key->len) != (ssize_t)key->len)
+        return -EIO;
+    *ret = TAKE_FD(from);
+    return 0;
+}
+
+static int resume(const struct serve_found *f, struct request *q, struct report *rep)
+{
+    AUTO_SECRET struct secret key = {0};
+    AUTO_FD int pipe = -1;
+    struct cmd_job job = {.word = "resume", .doing = "resume"};
+    unsigned slot = 0;
+    int r = unlock(&key, &slot, f, q, rep);
+
+    if (r < 0)
+        return r;
+    r = put_in_pipe(&pipe, &key);
+    if (r < 0)
+        return report_errno(rep, -r, "cannot hand over the key");
+    secret_done(&key);
+    job.fd = pipe;
+    job.more = json_object_new_object();
+    json_object_object_add(job.more, "slot", json_object_new_int64(slot));
+    r = cmd_job_run(f, &job, rep);
+    if (r == 0)
+        report_info(rep, "%s goes on, unlocked with key slot %u", f->record.name, slot);
+    return r;
+}
+
+static int run(int argc, char **argv)
+{
+    AUTO_FOUND struct serve_found f = {0};
+    struct request q = {.slot = KEY_SLOT_ANY};
+    struct report rep;
+    bool suspended;
+    int r = take_words(&q, argc, argv);
+
+    if (r < 0)
+        return r;
+    if (q.help)
+        return cmd_help(&cmd_resume);
+    report_stderr_init(&rep, "resume", q.word);
+    r = cmd_find_served(&f, q.word, &suspended, &rep);
+    if (r < 0)
+        return r;
+    if (!suspended) {
+        report_info(&rep, "%s is not suspended", f.record.name);
+        return 0;
+    }
+    snprintf(q.prompt, sizeof(q.prompt), "Passphrase for %s", f.record.name);
+    q.key.prompt = q.prompt;
+    q.key.name = f.record.name;
+    return resume(&f, &q, &rep);
+}
+
+const struct command cmd_resume = {
+    .name = "resume",
+    .summary = "unlock a suspended volume; who waits for it goes on",
+    .usage = usage,
+    .run = run,
+};
