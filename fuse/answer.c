@@ -39,6 +39,8 @@ static void add_info(struct daemon *d, struct json_object *o)
     json_object_object_add(o, "enospc_wait", json_object_new_boolean(i.enospc_wait));
     json_object_object_add(o, "direct", json_object_new_boolean(i.direct));
     json_object_object_add(o, "cache", json_object_new_boolean(d->spec->serve.cache));
+    if (i.reencrypting)
+        json_object_object_add(o, "reencrypted", json_object_new_int64((int64_t)i.reencrypted));
     json_object_object_add(o, "suspended", json_object_new_boolean(i.suspended));
     json_object_object_add(o, "poisoned", json_object_new_boolean(i.poisoned));
 }

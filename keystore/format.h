@@ -106,6 +106,48 @@ struct key_dump {
 /* One container's header, opened by a format, which alone knows what is in it. */
 struct key_store;
 
+/* A slot that goes on opening the volume under its new key. */
+struct key_keep {
+    unsigned slot;
+    const struct credential *cred; /* opens the slot now: who asked for it made sure */
+};
+
+#define KEY_PIECE 512              /* bytes of ciphertext that no medium tears */
+#define KEY_DIGEST 16              /* bytes for each piece */
+#define KEY_DIGESTS_MAX (1u << 18) /* bytes: of a zone */
+
+/* A new volume key, zone by zone. The caller reads and writes the ciphertext, the format keeps in
+ * the header how far that is, so that the container opens and reads right at every moment: from
+ * zone_begin to zone_end each piece of the zone that has the digest noted for it is under the old
+ * key, every other under the new one. From one thread, but for digest. After an unlock, header
+ * writable; each writes durably unless it says otherwise. */
+struct key_reencrypt {
+    uint32_t zone_max; /* bytes, at most KEY_DIGESTS_MAX / KEY_DIGEST * KEY_PIECE */
+    /* The volume that was unlocked as *key gets a new key: *key becomes mixed, boundary 0. Slots
+     * that keep (at least one) does not name are destroyed. kdf all zero: each slot costs what it
+     * did. At every moment the old header opens, or the new one by the slots of keep. -EBUSY one
+     * is not finished; -ENOENT a slot of keep is empty; -EOPNOTSUPP one that is not of keep is of
+     * an unknown kind; -ENOMEM, -EINVAL as kdf_choose; -ENOSPC nothing has changed. */
+    int (*start)(struct key_store *ks, const struct key_keep *keep, unsigned n_keep,
+                 const struct kdf_request *kdf, struct key_volume *key, struct report *rep);
+    /* The digests of len bytes of ciphertext, whole pieces, that lie at off of the disk; out holds
+     * KEY_DIGEST for each. From many threads. */
+    void (*digest)(const struct key_store *ks, unsigned char *out, const unsigned char *ciphertext,
+                   size_t len, uint64_t off);
+    /* The pieces in len bytes from off of the disk, which have these digests, are going to change.
+     * What is before off is under the new key, or reads as zeros. */
+    int (*zone_begin)(struct key_store *ks, uint64_t off, uint32_t len,
+                      const unsigned char digests[KEY_DIGESTS_MAX], struct report *rep);
+    /* The digests noted for the zone that was begun. Needs no writable header. */
+    int (*zone_digests)(struct key_store *ks, unsigned char digests[KEY_DIGESTS_MAX],
+                        struct report *rep);
+    /* All pieces of the zone are durably under the new key. Not durable by itself: it does not
+     * matter if this is lost. */
+    int (*zone_end)(struct key_store *ks, struct report *rep);
+    /* All of the disk is under the new key: forget the old one. */
+    int (*finish)(struct key_store *ks, struct report *rep);
+};
+
 struct key_format {
     const char *name;
     /* Is this the header of a container of this format? 1, 0, or -errno. Reads only, says nothing,
@@ -190,6 +232,7 @@ struct key_format {
     /* Look at every copy and every field, say one line about each thing that is wrong; header and
      * data as in open. -EBADMSG when something is. Needs no key. */
     int (*check)(struct blk *header, struct blk *data, struct report *rep);
+    const struct key_reencrypt *reencrypt;
     unsigned max_slots;
     bool detachable; /* the header may lie in a file of its own */
 };

@@ -10,6 +10,7 @@
 #include "volume/poison.h"
 #include "volume/readahead.h"
 #include "volume/space.h"
+#include "volume/zone.h"
 
 #include "crypto/sector.h"
 
@@ -34,11 +35,18 @@ static void report_init(struct volume *v, struct report *rep)
     atomic_store(&v->say_to, rep);
 }
 
+static const struct blk *bottom(const struct blk *b)
+{
+    while (b->below != NULL)
+        b = b->below;
+    return b;
+}
+
 static void remember(struct volume *v, const struct key_volume *key, const struct vol_spec *spec)
 {
     struct stat st = {0};
 
-    fstat(blk_file_fd(v->stack.container), &st);
+    fstat(blk_file_fd(bottom(v->stack.container)), &st);
     memcpy(v->cipher, key->cipher, sizeof(v->cipher));
     memcpy(v->label, key->label, sizeof(v->label));
     v->sparse = key->discard;
@@ -52,6 +60,8 @@ static void remember(struct volume *v, const struct key_volume *key, const struc
         .data_offset = key->data_offset,
         .read_only = spec->read_only,
         .discard = v->stack.discard,
+        .reencrypting = key->mixed,
+        .reencrypted = key->boundary,
         .enospc_wait = v->stack.enospc_wait,
         .direct = v->stack.container->granule > 1,
         .threads = v->stack.threads,
@@ -70,6 +80,8 @@ static int unlock_and_build(struct volume *v, struct key_container *c, const str
 
     if (r == 0 && !spec->read_only && c->format->repair != NULL)
         r = c->format->repair(c->store, rep);
+    if (r == 0)
+        r = zone_settle(c, &key, rep);
     if (r == 0)
         r = vol_stack_open(&v->stack, c->blk, &key, spec, &v->rep);
     if (r < 0)

@@ -31,7 +31,7 @@
  * middle of it must not stop another. */
 #define LANES 2 /* for each core */
 
-static struct chunk_rule chunk_rule(const struct key_rule *r)
+struct chunk_rule vol_chunk_rule(const struct key_rule *r)
 {
     struct chunk_rule c = {
         .prk = &r->prk, .shift = r->chunk_shift, .head_len = r->head_len, .tail_len = r->tail_len};
@@ -54,7 +54,7 @@ static int describe(struct sector_spec *ret, struct chunk_rule *old, const struc
         .size = key->size,
         .zero_pieces = key->zero_pieces,
         .discard = s->discard,
-        .keys = chunk_rule(&key->rule),
+        .keys = vol_chunk_rule(&key->rule),
         .old_keys = key->mixed ? old : NULL,
         .boundary = key->boundary,
         .pool = s->pool,
@@ -63,7 +63,7 @@ static int describe(struct sector_spec *ret, struct chunk_rule *old, const struc
     };
     if (ret->cipher == NULL)
         return report_error(rep, EOPNOTSUPP, "this version has no cipher %s", key->cipher);
-    *old = chunk_rule(&key->old_rule);
+    *old = vol_chunk_rule(&key->old_rule);
     return 0;
 }
 

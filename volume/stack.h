@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/pool.h"
+#include "crypto/sector.h"
 #include "volume/volume.h"
 
 /* The layers of one volume. top owns all of them; the others are for asking. */
@@ -14,7 +15,11 @@ struct vol_stack {
     bool discard, enospc_wait;
 };
 
+/* What a keystore says of keys, as the engine wants to hear it; borrows r's prk. */
+struct chunk_rule vol_chunk_rule(const struct key_rule *r);
+
 /* Build the layers over container, which *ret owns if this succeeds. rep must outlive the stack.
+ * key has no zone that is not settled (volume/zone.h).
  * -EINVAL geometry, -EOPNOTSUPP cipher, -ENOMEM, -EAGAIN. */
 int vol_stack_open(struct vol_stack *ret, struct blk *container, const struct key_volume *key,
                    const struct vol_spec *spec, struct report *rep);

@@ -54,6 +54,8 @@ struct vol_info {
     uint32_t sector_size;
     uint64_t size;
     uint64_t data_offset;
+    bool reencrypting;    /* is on the way to another key, and */
+    uint64_t reencrypted; /* so many bytes are there */
     bool read_only, discard, enospc_wait, direct, suspended, poisoned;
     unsigned threads, slot;
     dev_t container_dev; /* of the container file: with container_ino, who it is */

@@ -31,7 +31,6 @@ enum {
     AT_MAC = 0x1c0,
     AT_SHA256 = 0x1e0,
 
-    PARAMS_LEN = 128,
     IN_MODE = 0x00,
     IN_CIPHER = 0x01,
     IN_KDF = 0x02,
@@ -42,14 +41,14 @@ enum {
     IN_DATA_OFFSET = 0x10,
     IN_LOG_OFFSET = 0x18,
     IN_LOG_BLOCKS = 0x20,
-    IN_SALT = 0x28,
+    IN_SALT = NATIVE_PARAMS_SALT,
 };
 
 #define UNIT_MIN 512
 #define UNIT_MAX 65536
 #define FIRST_DATA (NATIVE_COPY_STEP + NATIVE_BLOCK) /* behind the second copy */
 #define DATA_ALIGN 4096
-#define INCOMPAT_KNOWN 0u
+#define INCOMPAT_KNOWN NATIVE_INCOMPAT_REENCRYPT
 
 const char native_magic[8] = "HUSHVOL"; /* the terminator is the eighth byte */
 
@@ -111,6 +110,12 @@ static void decode_params(struct native_header *h, const unsigned char *p)
     memcpy(h->salt, p + IN_SALT, sizeof(h->salt));
 }
 
+int native_header_set_params(struct native_header *h, const unsigned char params[NATIVE_PARAMS])
+{
+    decode_params(h, params);
+    return sha256(h->params_sha256, params, NATIVE_PARAMS);
+}
+
 static void decode_fields(struct native_header *h, const unsigned char *block)
 {
     h->major = bytes_get_le16(block + AT_MAJOR);
@@ -131,7 +136,7 @@ static void decode_fields(struct native_header *h, const unsigned char *block)
 int native_header_parse(struct native_header *ret, const unsigned char block[NATIVE_BLOCK])
 {
     decode_fields(ret, block);
-    return sha256(ret->params_sha256, block + AT_PARAMS, PARAMS_LEN);
+    return sha256(ret->params_sha256, block + AT_PARAMS, NATIVE_PARAMS);
 }
 
 /* What a later version may have changed, so it is no damage. */
@@ -141,9 +146,6 @@ static int check_known(const struct native_header *h, struct report *rep)
         return report_error(rep, EOPNOTSUPP,
                             "the container has format version %u.%u, this program knows version %u",
                             h->major, h->minor, NATIVE_MAJOR);
-    if (h->incompat == NATIVE_INCOMPAT_REENCRYPT)
-        return report_error(rep, EOPNOTSUPP,
-                            "the container is being re-encrypted: not supported by this version");
     if (h->incompat & ~INCOMPAT_KNOWN)
         return report_error(rep, EOPNOTSUPP,
                             "the container uses features 0x%" PRIx32
@@ -245,7 +247,7 @@ int native_header_encode(unsigned char block[NATIVE_BLOCK], struct native_header
     bytes_put_le32(block + AT_FLAGS, h->flags);
     bytes_put_le64(block + AT_CAPACITY, h->capacity);
     memcpy(block + AT_LABEL, h->label, KEY_LABEL_MAX);
-    return sha256(h->params_sha256, block + AT_PARAMS, PARAMS_LEN);
+    return sha256(h->params_sha256, block + AT_PARAMS, NATIVE_PARAMS);
 }
 
 int native_header_prk(struct secret *prk, const struct native_header *h,

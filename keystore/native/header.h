@@ -14,7 +14,9 @@
 #define NATIVE_COPY_STEP 0x80000 /* bytes */
 #define NATIVE_DATA 0x100000     /* data_offset of a new container, bytes */
 #define NATIVE_SLOTS 14
-#define NATIVE_SLOT 256 /* bytes */
+#define NATIVE_PARAMS 128       /* bytes of the parameter block */
+#define NATIVE_PARAMS_SALT 0x28 /* where its salt is, 32 bytes */
+#define NATIVE_SLOT 256         /* bytes */
 
 #define NATIVE_MAJOR 1
 #define NATIVE_MINOR 0
@@ -75,6 +77,15 @@ int native_header_verify(const unsigned char block[NATIVE_BLOCK], const struct n
 
 /* Raise slot_seq in the bytes, as far as it goes. For blocks that decode cannot take apart. */
 void native_header_touch(unsigned char block[NATIVE_BLOCK]);
+
+/* Take a whole parameter block into h, params_sha256 included; nothing is checked. -EIO. */
+int native_header_set_params(struct native_header *h, const unsigned char params[NATIVE_PARAMS]);
+
+/* The parameter block in a header block. */
+static inline const unsigned char *native_header_params(const unsigned char *block)
+{
+    return block + 0x038;
+}
 
 static inline unsigned char *native_header_slot(unsigned char *block, unsigned index)
 {

@@ -8,6 +8,7 @@
 #include "keystore/native/backup.h"
 #include "keystore/native/change.h"
 #include "keystore/native/header.h"
+#include "keystore/native/reencrypt.h"
 #include "keystore/native/slot.h"
 #include "keystore/native/store.h"
 #include "keystore/native/unlock.h"
@@ -160,6 +161,8 @@ static int native_resize(struct key_store *ks, uint64_t size, struct report *rep
     const struct native_header *h = &ks->copy[ks->current].header;
     int r = check_capacity(h, size, rep);
 
+    if (r == 0)
+        r = native_reencrypt_none(ks, "resizing", rep);
     if (r == 0 && ks->prk.bytes == NULL)
         r = report_error(rep, ENOKEY, "the key of the container is not in memory");
     if (r == 0 && size == h->capacity)
@@ -194,6 +197,7 @@ const struct key_format native_format = {
     .restore_check = native_restore_check,
     .dump = native_dump,
     .check = native_check,
+    .reencrypt = &native_reencrypt,
     .max_slots = NATIVE_SLOTS,
     .detachable = true,
 };

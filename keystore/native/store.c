@@ -45,6 +45,7 @@ int native_store_create(struct blk *b, const unsigned char block[NATIVE_BLOCK], 
 void native_store_forget(struct key_store *ks, bool all)
 {
     secret_done(&ks->master);
+    secret_done(&ks->record_keys);
     if (all)
         secret_done(&ks->prk);
 }
@@ -233,9 +234,10 @@ int native_store_ready(struct key_store *ks, struct report *rep)
 }
 
 /* The numbers and the sums of ks->next: all of them with the key, else those behind the MAC. */
-static int finish_next(struct key_store *ks, struct native_header *h, struct report *rep)
+static int finish_next(struct key_store *ks, struct native_header *h, const struct secret *prk,
+                       struct report *rep)
 {
-    bool keyed = ks->prk.bytes != NULL;
+    bool keyed = prk->bytes != NULL;
     int r;
 
     h->slot_seq++;
@@ -245,16 +247,17 @@ static int finish_next(struct key_store *ks, struct native_header *h, struct rep
     r = native_header_encode(ks->next, h);
     if (r < 0)
         return r;
-    return keyed ? native_header_seal(ks->next, h, &ks->prk) : native_header_sum(ks->next);
+    return keyed ? native_header_seal(ks->next, h, prk) : native_header_sum(ks->next);
 }
 
 /* Complete ks->next with these fields, store it (2). native_store_ready() before it saw to (4). */
-static int store_next(struct key_store *ks, struct native_header h, struct report *rep)
+int native_store_replace(struct key_store *ks, struct native_header *h, const struct secret *prk,
+                         struct report *rep)
 {
     int r;
 
     assert(!ks->broken);
-    r = finish_next(ks, &h, rep);
+    r = finish_next(ks, h, prk, rep);
     if (r == 0)
         r = store_write(ks, 1, ks->next, rep);
     if (r == 0)
@@ -262,7 +265,7 @@ static int store_next(struct key_store *ks, struct native_header h, struct repor
     if (r < 0)
         return r;
     for (unsigned i = 0; i < NATIVE_COPIES; i++) {
-        ks->copy[i].header = h;
+        ks->copy[i].header = *h;
         memcpy(ks->copy[i].block, ks->next, NATIVE_BLOCK);
     }
     return 0;
@@ -270,7 +273,9 @@ static int store_next(struct key_store *ks, struct native_header h, struct repor
 
 int native_store_update(struct key_store *ks, struct report *rep)
 {
-    return store_next(ks, ks->copy[ks->current].header, rep);
+    struct native_header h = ks->copy[ks->current].header;
+
+    return native_store_replace(ks, &h, &ks->prk, rep);
 }
 
 int native_store_set_capacity(struct key_store *ks, uint64_t capacity, struct report *rep)
@@ -280,7 +285,7 @@ int native_store_set_capacity(struct key_store *ks, uint64_t capacity, struct re
     assert(ks->prk.bytes != NULL);
     h.capacity = capacity;
     memcpy(ks->next, ks->copy[ks->current].block, NATIVE_BLOCK);
-    return store_next(ks, h, rep);
+    return native_store_replace(ks, &h, &ks->prk, rep);
 }
 
 /* A block without slots; the checksum fits if it fitted before. */

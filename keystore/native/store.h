@@ -9,6 +9,7 @@
 #include "block/blk.h"
 #include "keystore/format.h"
 #include "keystore/native/header.h"
+#include "keystore/native/record.h"
 
 #define NATIVE_ALIGN 4096 /* what O_DIRECT may ask of memory */
 
@@ -27,6 +28,9 @@ struct key_store {
     struct secret master; /* after an unlock; forgotten when no slot is to be sealed any more */
     struct secret prk;    /* after an unlock */
     bool broken;          /* a write failed: no other follows */
+    /* While a re-encryption is not finished (reencrypt.h), after an unlock. */
+    struct native_record record;
+    struct secret record_keys; /* forgotten with master */
 };
 
 static inline uint64_t native_copy_off(unsigned i)
@@ -63,6 +67,10 @@ int native_store_ready(struct key_store *ks, struct report *rep);
 int native_store_update(struct key_store *ks, struct report *rep);
 /* The same with another capacity. Needs the key: the MAC covers it. */
 int native_store_set_capacity(struct key_store *ks, uint64_t capacity, struct report *rep);
+/* The same with other fields and another key: h is the current header but for what changes, prk its
+ * own. */
+int native_store_replace(struct key_store *ks, struct native_header *h, const struct secret *prk,
+                         struct report *rep);
 
 /* Destroy every slot of both copies, whatever state they are in: what is not the copy that counts
  * gives way to it, and neither has slots. Tries both; the first error. */

@@ -5,6 +5,7 @@
  * costs a second. A slot that cannot be tried here is passed over; when nothing opens, it is the
  * reason. */
 
+#include "keystore/native/reencrypt.h"
 #include "keystore/native/slot.h"
 #include "keystore/native/store.h"
 
@@ -155,12 +156,11 @@ static int fill_volume(struct key_volume *v, const struct native_header *h,
                        const struct secret *prk, unsigned slot)
 {
     static const char head[] = "hushvol v1 xts";
-    AUTO_SECRET struct secret copy = {0};
-    int r = secret_make(&copy, prk->len);
+    struct secret copy = {0};
+    int r = secret_copy(&copy, prk->bytes, prk->len);
 
     if (r < 0)
         return r;
-    memcpy(copy.bytes, prk->bytes, prk->len);
     *v = (struct key_volume){
         .format = "native",
         .sector_size = h->unit,
@@ -174,12 +174,26 @@ static int fill_volume(struct key_volume *v, const struct native_header *h,
                  .head_len = sizeof(head) - 1,
                  .tail_len = sizeof(h->params_sha256)},
     };
-    copy = (struct secret){0};
     strcpy(v->cipher, native_cipher_name(h->cipher));
     memcpy(v->uuid, h->uuid, sizeof(v->uuid));
     memcpy(v->label, h->label, sizeof(v->label));
     memcpy(v->rule.head, head, sizeof(head) - 1);
     memcpy(v->rule.tail, h->params_sha256, sizeof(h->params_sha256));
+    return 0;
+}
+
+int native_volume(struct key_volume *ret, struct key_store *ks, unsigned slot, struct report *rep)
+{
+    AUTO_KEY_VOLUME struct key_volume v = {0};
+    int r = fill_volume(&v, &ks->copy[ks->current].header, &ks->prk, slot);
+
+    if (r < 0)
+        return report_errno(rep, -r, "cannot take the volume key");
+    r = native_reencrypt_load(ks, &v, rep);
+    if (r < 0)
+        return r;
+    *ret = v;
+    v = (struct key_volume){0};
     return 0;
 }
 
@@ -207,10 +221,12 @@ int native_unlock(struct key_store *ks, const struct credential *cred, int slot,
     r = authenticate(&ks->copy[ks->current], &master, &prk);
     if (r == -EBADMSG)
         opened = r = fall_back(ks, cred, slot, &master, &prk, rep);
-    if (r >= 0)
-        r = fill_volume(ret, &ks->copy[ks->current].header, &prk, (unsigned)opened);
-    if (r == 0)
-        keep_keys(ks, &master, &prk);
+    if (r < 0)
+        return r;
+    keep_keys(ks, &master, &prk);
+    r = native_volume(ret, ks, (unsigned)opened, rep);
+    if (r < 0)
+        native_store_forget(ks, true);
     return r;
 }
 
@@ -227,21 +243,19 @@ int native_import(struct key_store *ks, const struct secret *bytes, struct key_v
                   struct report *rep)
 {
     const struct native_copy *c = &ks->copy[ks->current];
-    AUTO_SECRET struct secret prk = {0};
+    AUTO_SECRET struct secret master = {0}, prk = {0};
     int r;
 
-    (void)rep;
     if (bytes->len != NATIVE_MASTER)
         return -EKEYREJECTED;
     r = authenticate(c, bytes, &prk);
     if (r == -EBADMSG)
         return -EKEYREJECTED;
-    if (r == 0)
-        r = fill_volume(ret, &c->header, &prk, 0);
     if (r < 0)
         return r;
-    native_store_forget(ks, true);
-    ks->prk = prk;
-    prk = (struct secret){0};
-    return 0;
+    keep_keys(ks, &master, &prk); /* no slot is to be sealed: the master key stays away */
+    r = native_volume(ret, ks, 0, rep);
+    if (r < 0)
+        native_store_forget(ks, true);
+    return r;
 }

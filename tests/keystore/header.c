@@ -58,7 +58,7 @@ static const struct field fields[] = {
     {0x010, 8, 0, 0, NULL},
     {0x010, 8, UINT64_MAX - 1, 0, NULL},
     {0x010, 8, UINT64_MAX, -EBADMSG, "sequence"},
-    {0x028, 4, 1, -EOPNOTSUPP, "re-encrypted"},
+    {0x028, 4, 1, 0, NULL},
     {0x028, 4, 2, -EOPNOTSUPP, "0x2"},
     {0x028, 4, UINT32_MAX, -EOPNOTSUPP, "0xffffffff"},
     {0x02c, 4, UINT32_MAX, 0, NULL},

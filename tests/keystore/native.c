@@ -363,9 +363,9 @@ static void what_the_newest_copy_needs_is_not_avoided_through_the_older(void **s
     AUTO_BLK struct blk *b = usual();
 
     (void)state;
-    bytes_put_le32(copy(b, 1) + INCOMPAT, 1);
+    bytes_put_le32(copy(b, 1) + INCOMPAT, 2);
     renumber(b, 1, 6, 8);
-    refused(b, -EOPNOTSUPP, "re-encrypted");
+    refused(b, -EOPNOTSUPP, "features");
     renumber(b, 0, 7, 9);
     assert_int_equal(unlock(b, "old horse", NULL, NULL), 0);
 }
