@@ -13,7 +13,7 @@
 #define ENTRY_MAX 512   /* bytes; no spelling is longer */
 #define LOOKS_LIKE_IT 4 /* right groups at least: of others one in a thousand has so many */
 
-static const char alphabet[32] __attribute__((nonstring)) = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+static const char alphabet[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 static bool is_separator(unsigned char c)
 {
@@ -31,7 +31,7 @@ static int value_of(unsigned char c)
         c = '0';
     if (c == 'I' || c == 'L')
         c = '1';
-    at = memchr(alphabet, c, sizeof(alphabet));
+    at = memchr(alphabet, c, sizeof(alphabet) - 1);
     return at != NULL ? (int)(at - alphabet) : -1;
 }
 
