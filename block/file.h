@@ -37,6 +37,7 @@ struct blk_file_create {
     uint64_t size;             /* bytes; on a block device only checked to fit */
     bool preallocate;          /* fallocate; where the file system has none, written zeros */
     bool replace;              /* whatever is at path may be overwritten */
+    const char *if_exists;     /* what to do then, for the message; NULL: use --force */
     struct progress *progress; /* while zeros are written; may be NULL */
 };
 

@@ -138,8 +138,13 @@ static int file_create_file(struct blk **ret, const struct blk_file_create *spec
     return 0;
 }
 
+static const char *file_exists_hint(const struct blk_file_create *spec)
+{
+    return spec->if_exists != NULL ? spec->if_exists : "use --force to overwrite it";
+}
+
 /* File systems and partition tables keep something at one of the ends. */
-static int device_check_empty(struct blk *b, const char *path, struct report *rep)
+static int device_check_empty(struct blk *b, const char *path, const char *hint, struct report *rep)
 {
     size_t len = b->size < 1 << 20 ? (size_t)b->size : 1 << 20;
     AUTO_FREE unsigned char *bytes = malloc(len + 1);
@@ -153,8 +158,7 @@ static int device_check_empty(struct blk *b, const char *path, struct report *re
         if (r < 0)
             return report_errno(rep, -r, "cannot read %s", path);
         if (!bytes_are_zero(bytes, len))
-            return report_error(rep, EEXIST, "%s holds something (use --force to overwrite it)",
-                                path);
+            return report_error(rep, EEXIST, "%s holds something (%s)", path, hint);
     }
     return 0;
 }
@@ -172,7 +176,7 @@ static int file_create_on_device(struct blk **ret, const struct blk_file_create 
     if (spec->size > b->size)
         return report_error(rep, ENOSPC, "%s has %s, the container needs %s", path,
                             size_format(has, b->size), size_format(needs, spec->size));
-    r = spec->replace ? 0 : device_check_empty(b, path, rep);
+    r = spec->replace ? 0 : device_check_empty(b, path, file_exists_hint(spec), rep);
     if (r < 0)
         return r;
     *ret = TAKE(b);
@@ -211,7 +215,7 @@ int blk_file_create(struct blk **ret, const struct blk_file_create *spec, struct
     if (exists && S_ISBLK(st.st_mode))
         return file_create_on_device(ret, spec, path, rep);
     if (exists && !spec->replace)
-        return report_error(rep, EEXIST, "%s already exists (use --force to overwrite it)", path);
+        return report_error(rep, EEXIST, "%s already exists (%s)", path, file_exists_hint(spec));
     return file_create_file(ret, spec, path, exists, rep);
 }
 
@@ -250,7 +254,7 @@ int blk_file_commit(struct blk *b, struct report *rep)
     int r;
 
     if (fsync(f->fd) < 0)
-        return report_errno(rep, errno, "cannot make the new container durable");
+        return report_errno(rep, errno, "cannot make the new file durable");
     if (d == NULL) /* a device */
         return 0;
     r = d->old >= 0 ? draft_rename_over(d, rep) : draft_rename_new(d, rep);
@@ -259,7 +263,7 @@ int blk_file_commit(struct blk *b, struct report *rep)
     d->temp[0] = '\0';
     /* EINVAL: a file system whose folders need no fsync */
     r = fsync(d->folder) < 0 && errno != EINVAL
-            ? report_errno(rep, errno, "cannot make the name of the new container durable")
+            ? report_errno(rep, errno, "cannot make the name of the new file durable")
             : 0;
     file_draft_close(TAKE(f->draft));
     return r;

@@ -45,6 +45,7 @@ static const char usage[] =
     "  --same-key               DST opens with the passphrase and key files that opened SRC\n"
     CMD_KDF_USAGE
     "  --header FILE            the header of SRC is in FILE\n"
+    "  --new-header FILE        put the one of DST into FILE, a new one\n"
     "  --force                  overwrite what is at DST\n"
     CMD_YES_USAGE
     "  -v, --verbose            say more\n"
@@ -69,6 +70,7 @@ enum {
     OPT_SECTOR_SIZE,
     OPT_INSECURE_NULL,
     OPT_SAME_KEY,
+    OPT_NEW_HEADER,
 };
 
 static const struct option options[] = {
@@ -83,6 +85,7 @@ static const struct option options[] = {
     {"sector-size", required_argument, NULL, OPT_SECTOR_SIZE},
     {"insecure-null-cipher", no_argument, NULL, OPT_INSECURE_NULL},
     {"same-key", no_argument, NULL, OPT_SAME_KEY},
+    {"new-header", required_argument, NULL, OPT_NEW_HEADER},
     CMD_YES_OPTION,
     CMD_HEADER_OPTION,
     CMD_CREDENTIAL_OPTIONS,
@@ -155,6 +158,9 @@ static int take_option(struct request *q, int opt, char **argv)
         return 0;
     case OPT_LABEL:
         q->to.header.label = optarg;
+        return 0;
+    case OPT_NEW_HEADER:
+        q->to.header_file = optarg;
         return 0;
     case OPT_FORMAT:
         q->to.format = optarg;
@@ -282,7 +288,7 @@ static int check_cut(struct request *q, struct volume *from, uint64_t old_size, 
     if (r != 0)
         return r < 0 ? r : 0;
     snprintf(question, sizeof(question),
-             "The disk in %s has %s, the new one only %s: what lies behind that is not all zeros\n"
+             "The disk in %s has %s, the new one only %s: what lies behind that is not all zeros "
              "and will not be copied. A file system on it has to be made smaller first.",
              q->from.container, size_format(has, old_size), size_format(keeps, size));
     return ask_to_cut(q, question, rep);

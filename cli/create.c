@@ -29,6 +29,8 @@ static const char usage[] =
     "  --format native          the only one that can be made so far\n"
     "  --cipher NAME            aes-256-xts (default), aes-128-xts, null\n"
     "  --sector-size SIZE       of the cipher: 512 to 64K, a power of two (4096)\n"
+    "  --header FILE            put the header into FILE, a new one, and only data into CONTAINER;\n"
+    "                           both are needed to open it\n"
     "  --integrity none         the only one so far: changes to the container are not detected\n"
     "  --insecure-null-cipher   confirms --cipher null, which encrypts nothing (to measure)\n"
     CMD_CREDENTIAL_USAGE
@@ -37,6 +39,7 @@ static const char usage[] =
     "\n"
     "Examples:\n"
     "  hushvol create photos.hv --size 10G --sparse\n"
+    "  hushvol create photos.hv --size 10G --header /media/stick/photos.header\n"
     "  hushvol create /dev/sdx1 --force --passphrase-file /root/key\n"
     "\n"
     "Exit status: 0 made, 1 failed (exists, no space), 2 wrong words, 5 in use by another,\n"
@@ -66,6 +69,7 @@ static const struct option options[] = {
     {"sector-size", required_argument, NULL, OPT_SECTOR_SIZE},
     {"integrity", required_argument, NULL, OPT_INTEGRITY},
     {"insecure-null-cipher", no_argument, NULL, OPT_INSECURE_NULL},
+    CMD_HEADER_OPTION,
     CMD_CREDENTIAL_OPTIONS,
     CMD_KDF_OPTIONS,
     {0},
@@ -140,6 +144,8 @@ static int take_option(struct request *q, int opt, char **argv)
     if (r == 0)
         r = cmd_kdf_option(&cmd_create, opt, optarg, &q->create.header.kdf);
     if (r == 0)
+        r = cmd_header_option(&cmd_create, opt, optarg, &q->create.header_file);
+    if (r == 0)
         return cmd_option_error(&cmd_create, opt, argv);
     return r < 0 ? r : 0;
 }
@@ -186,11 +192,15 @@ static void say_done(const struct request *q)
     const struct key_create *h = &q->create.header;
     const char *path = q->create.container;
 
+    const char *header = q->create.header_file, *option = header != NULL ? " --header " : "";
+
+    if (header == NULL)
+        header = "";
     printf("made %s: %s, %s, sectors of %u bytes%s\n"
-           "next: hushvol mount %s   or, with a file system in one step:\n"
-           "      hushvol attach %s DIR --mkfs ext4\n",
+           "next: hushvol mount %s%s%s   or, with a file system in one step:\n"
+           "      hushvol attach %s DIR --mkfs ext4%s%s\n",
            path, q->create.format, h->cipher, h->sector_size, q->create.sparse ? ", sparse" : "",
-           path, path);
+           path, option, header, path, option, header);
 }
 
 static int create(int argc, char **argv)

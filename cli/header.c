@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static const struct command *const members[] = {
     &cmd_header_backup, &cmd_header_restore, &cmd_header_dump, &cmd_header_check, NULL,
@@ -110,18 +109,6 @@ int header_take_words(struct header_words *ret, const struct command *c,
             return r;
     }
     return take_arguments(ret, c, file, argc, argv);
-}
-
-int header_check_free(const char *path, struct report *rep)
-{
-    struct stat st;
-
-    if (lstat(path, &st) < 0)
-        return 0;
-    return report_error(rep, EEXIST,
-                        "%s exists, and a header takes no other file's place "
-                        "(choose another name, or remove it first)",
-                        path);
 }
 
 static int header(int argc, char **argv)

@@ -28,5 +28,3 @@ struct header_words {
  * -EINVAL, said. When help is set the rest is not. */
 int header_take_words(struct header_words *ret, const struct command *c,
                       const struct option *options, const char *file, int argc, char **argv);
-/* Refuse path when something is there: a backup takes no other's place. -EEXIST, said. */
-int header_check_free(const char *path, struct report *rep);

@@ -69,7 +69,11 @@ static int read_back(const struct key_container *c, struct blk *file, struct rep
 
 static int write_file(const struct key_container *c, const char *path, struct report *rep)
 {
-    const struct blk_file_create spec = {.path = path, .size = c->format->header_size(c->store)};
+    const struct blk_file_create spec = {
+        .path = path,
+        .size = c->format->header_size(c->store),
+        .if_exists = "a backup takes no other file's place: choose another name",
+    };
     AUTO_BLK struct blk *file = NULL;
     int r = blk_file_create(&file, &spec, rep);
 
@@ -95,9 +99,7 @@ static int header_backup(int argc, char **argv)
         return cmd_help(&cmd_header_backup);
     report_stderr_init(&rep, "header backup", w.container);
     rep.silent_infos = !w.verbose;
-    r = header_check_free(w.file, &rep);
-    if (r == 0)
-        r = cmd_reach_look(&c, w.container, w.header, &rep);
+    r = cmd_reach_look(&c, w.container, w.header, &rep);
     if (r == 0)
         r = check_possible(&c, &rep);
     if (r == 0)

@@ -157,9 +157,10 @@ struct key_format {
     uint64_t (*container_size)(uint64_t size);
     /* Check req before anything exists: -EINVAL, -EOPNOTSUPP. */
     int (*check_create)(const struct key_create *req, struct report *rep);
-    /* Write a header with one slot for cred to b, which is new. */
-    int (*create)(struct blk *b, const struct key_create *req, const struct credential *cred,
-                  struct report *rep);
+    /* Write a header with one slot for cred. header and data as in open, and both are new; what
+     * data may hold in the place of a header is cleared when that is elsewhere. */
+    int (*create)(struct blk *header, struct blk *data, const struct key_create *req,
+                  const struct credential *cred, struct report *rep);
     /* Read and check the header; a damaged copy is said, not mended. header is what holds it and
      * data what holds the ciphertext: the same, unless the header is detached. Both are borrowed
      * until close. -EBADMSG; -EOPNOTSUPP a version or cipher this program does not know. */

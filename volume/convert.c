@@ -49,7 +49,7 @@ static int make_header(struct conversion *c, const struct vol_create *to, struct
 
     if (len > HEADER_MAX)
         return report_error(rep, EOPNOTSUPP, "a header of %" PRIu64 " bytes is too large", len);
-    r = vol_ends_open(&c->header, c->draft.blk->size, len, rep);
+    r = vol_ends_open(&c->header, vol_draft_header(&c->draft)->size, len, rep);
     if (r == 0)
         r = vol_draft_make_header(&c->draft, &to->credential, c->header, rep);
     if (r == 0)
@@ -112,12 +112,13 @@ static int fill(struct conversion *c, struct report *rep)
 
 static int finish(struct conversion *c, struct report *rep)
 {
-    int r = vol_ends_write(c->header, c->draft.blk, rep);
+    struct blk *to = vol_draft_header(&c->draft);
+    int r = vol_ends_write(c->header, to, rep);
 
     if (r == 0)
-        r = sync_and_drop_cache(c->draft.blk, rep);
+        r = sync_and_drop_cache(to, rep);
     if (r == 0)
-        r = vol_ends_compare(c->header, c->draft.blk, rep);
+        r = vol_ends_compare(c->header, to, rep);
     if (r == 0) /* the last chance to want none of it */
         r = progress_step(c->progress, c->key.size, c->key.size);
     return r < 0 ? r : vol_draft_commit(&c->draft, rep);

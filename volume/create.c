@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static int check_cipher(const struct key_create *header, struct report *rep)
 {
@@ -60,6 +61,21 @@ static int fill_device(struct key_create *header, const struct key_format *forma
     return 0;
 }
 
+/* The file of a detached header: as large as the place that a header has in a container. */
+static int make_header_file(struct vol_draft *d, const struct vol_create *spec, struct report *rep)
+{
+    const struct blk_file_create file = {
+        .path = spec->header_file,
+        .size = d->format->container_size(0),
+        .if_exists = "a header takes no other file's place: choose another name",
+    };
+
+    if (spec->header_file == NULL)
+        return 0;
+    d->header_file = spec->header_file;
+    return blk_file_create(&d->header_blk, &file, rep);
+}
+
 static int check_request(struct key_create *header, const struct key_format *format,
                          const struct vol_create *spec, struct report *rep)
 {
@@ -68,6 +84,9 @@ static int check_request(struct key_create *header, const struct key_format *for
     if (format == NULL || format->create == NULL)
         return report_error(rep, EOPNOTSUPP, "this version cannot make containers of format \"%s\"",
                             spec->format);
+    if (spec->header_file != NULL && !format->detachable)
+        return report_error(rep, EOPNOTSUPP, "a detached header is not possible in the %s format",
+                            format->name);
     header->discard = spec->sparse;
     r = check_cipher(header, rep);
     if (r == 0)
@@ -95,7 +114,9 @@ int vol_draft_open(struct vol_draft *ret, const struct vol_create *spec, pid_t *
                                          .preallocate = !spec->sparse,
                                          .replace = spec->force,
                                          .progress = spec->progress};
-    r = blk_file_create(&d.blk, &file, rep);
+    r = make_header_file(&d, spec, rep);
+    if (r == 0)
+        r = blk_file_create(&d.blk, &file, rep);
     if (r == 0 && d.header.size == 0)
         r = fill_device(&d.header, d.format, d.blk, rep);
     if (r < 0)
@@ -105,22 +126,37 @@ int vol_draft_open(struct vol_draft *ret, const struct vol_create *spec, pid_t *
     return 0;
 }
 
+struct blk *vol_draft_header(const struct vol_draft *d)
+{
+    return d->header_blk != NULL ? d->header_blk : d->blk;
+}
+
 int vol_draft_make_header(struct vol_draft *d, const struct credential_source *src,
                           struct blk *where, struct report *rep)
 {
     int r = credential_read(&d->cred, src, rep);
 
-    return r < 0 ? r : d->format->create(where, &d->header, &d->cred, rep);
+    return r < 0 ? r : d->format->create(where, d->blk, &d->header, &d->cred, rep);
 }
 
+/* The header first: it may be left over, while a container that took the place of another one must
+ * not be left without. */
 int vol_draft_commit(struct vol_draft *d, struct report *rep)
 {
-    return blk_file_commit(d->blk, rep);
+    int r = d->header_blk != NULL ? blk_file_commit(d->header_blk, rep) : 0;
+
+    if (r < 0)
+        return r;
+    r = blk_file_commit(d->blk, rep);
+    if (r < 0 && d->header_blk != NULL && !is_device(d->header_file))
+        unlink(d->header_file);
+    return r;
 }
 
 void vol_draft_close(struct vol_draft *d)
 {
     blk_close(d->blk);
+    blk_close(d->header_blk);
     credential_done(&d->cred);
     *d = (struct vol_draft){0};
 }
@@ -131,7 +167,7 @@ int vol_create(const struct vol_create *spec, pid_t *holder, struct report *rep)
     int r = vol_draft_open(&d, spec, holder, rep);
 
     if (r == 0)
-        r = vol_draft_make_header(&d, &spec->credential, d.blk, rep);
+        r = vol_draft_make_header(&d, &spec->credential, vol_draft_header(&d), rep);
     if (r == 0) /* the last chance to want none of it */
         r = progress_step(spec->progress, d.blk->size, d.blk->size);
     return r < 0 ? r : vol_draft_commit(&d, rep);

@@ -9,6 +9,8 @@
 struct vol_draft {
     const struct key_format *format;
     struct blk *blk;          /* what blk_file_create() made; owned */
+    struct blk *header_blk;   /* the same for the file of a detached header, or NULL; owned */
+    const char *header_file;  /* its name; borrowed */
     struct key_create header; /* what its header is to say */
     struct credential cred;   /* what the one key slot was made from */
 };
@@ -16,11 +18,14 @@ struct vol_draft {
 /* Check spec, then make room. Errors as vol_create(). */
 int vol_draft_open(struct vol_draft *ret, const struct vol_create *spec, pid_t *holder,
                    struct report *rep);
-/* Read the credential, then write the header to where: the draft's own file, or what stands for it.
+/* Where its header goes: to a file of its own, or into the container. */
+struct blk *vol_draft_header(const struct vol_draft *d);
+/* Read the credential, then write the header to where: vol_draft_header(), or what stands for it.
  * As credential_read() and the format's create. */
 int vol_draft_make_header(struct vol_draft *d, const struct credential_source *src,
                           struct blk *where, struct report *rep);
-/* Make it durable and give it its name; d stays open. As blk_file_commit(). */
+/* Make it durable and give it its name, and the file of its header before; d stays open. As
+ * blk_file_commit(). */
 int vol_draft_commit(struct vol_draft *d, struct report *rep);
 /* Close; what was not committed is removed. Fine on a zeroed struct. */
 void vol_draft_close(struct vol_draft *d);

@@ -113,6 +113,7 @@ int vol_device_room(struct volume *v, uint64_t *ret, struct report *rep);
 
 struct vol_create {
     const char *container;
+    const char *header_file; /* a new file that gets the header; NULL: it is in the container */
     uint64_t size; /* bytes of the disk, rounded up to a whole sector; 0: all of a block device */
     const char *format;
     bool sparse, force;
@@ -122,8 +123,8 @@ struct vol_create {
         *progress; /* asked while zeros are written and before the commit; may be NULL */
 };
 /* Make a container: checked, room made, asked, written, in this order; an existing file gives way
- * only with force and only when the new one is complete. -EEXIST, -EBUSY (holder as above),
- * -EINVAL, -EINTR when progress says so: nothing is left then. */
+ * only with force and only when the new one is complete; a header file never does. -EEXIST, -EBUSY
+ * (holder as above), -EINVAL, -EINTR when progress says so: nothing is left then. */
 int vol_create(const struct vol_create *spec, pid_t *holder, struct report *rep);
 
 /* Make a container as vol_create() does and fill it with the disk of from, which may be open for

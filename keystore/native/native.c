@@ -88,8 +88,20 @@ static struct native_header native_new_header(const struct key_create *req)
     return h;
 }
 
-static int native_create(struct blk *b, const struct key_create *req, const struct credential *cred,
-                         struct report *rep)
+/* What a detached header leaves in its container is zeros: an old header there would open it. */
+static int native_clear_place(struct blk *header, struct blk *data, struct report *rep)
+{
+    int r = 0;
+
+    if (header != data)
+        r = blk_write_zeroes(data, NATIVE_DATA, 0);
+    if (header != data && r == 0)
+        r = blk_flush(data);
+    return r < 0 ? report_errno(rep, -r, "cannot clear the beginning of the container") : 0;
+}
+
+static int native_create(struct blk *header, struct blk *data, const struct key_create *req,
+                         const struct credential *cred, struct report *rep)
 {
     unsigned char block[NATIVE_BLOCK] __attribute__((aligned(NATIVE_ALIGN))) = {0};
     struct native_header h;
@@ -97,8 +109,11 @@ static int native_create(struct blk *b, const struct key_create *req, const stru
     AUTO_SECRET struct secret master = {0}, prk = {0};
     int r = native_check_create(req, rep);
 
-    if (r == 0 && b->size < native_container_size(req->size))
-        r = report_error(rep, EINVAL, "%" PRIu64 " bytes are too few for the container", b->size);
+    if (r == 0 && data->size < native_container_size(req->size))
+        r = report_error(rep, EINVAL, "%" PRIu64 " bytes are too few for the container",
+                         data->size);
+    if (r == 0 && header->size < NATIVE_DATA)
+        r = report_error(rep, EINVAL, "%" PRIu64 " bytes are too few for a header", header->size);
     if (r == 0)
         r = kdf_choose(&cost, &req->kdf, rep);
     if (r == 0)
@@ -114,7 +129,9 @@ static int native_create(struct blk *b, const struct key_create *req, const stru
         r = native_header_prk(&prk, &h, &master);
     if (r == 0)
         r = native_header_seal(block, &h, &prk);
-    return r < 0 ? r : native_store_create(b, block, rep);
+    if (r == 0)
+        r = native_clear_place(header, data, rep);
+    return r < 0 ? r : native_store_create(header, block, rep);
 }
 
 /* Slots of an unknown kind are named and left out; that there are only such is no empty list. */

@@ -150,7 +150,7 @@ static int refuse_second(struct progress *p, uint64_t done, uint64_t total)
 static void who_waits_can_stop_it(void **state)
 {
     AUTO_BLK struct blk *b = test_open_file(test_file(test_disk, MIB, true));
-    struct progress stop = {refuse_second};
+    struct progress stop = {.step = refuse_second};
     struct test_report rep;
 
     (void)state;

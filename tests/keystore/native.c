@@ -108,7 +108,7 @@ static void a_new_container_opens_as_it_was_asked_for(void **state)
     memset(blk_memory_bytes(b), 0x77, CONTAINER_SIZE);
     container_credential(&cred, "old horse", "and a file");
     assert_int_equal(native->recognise(b), 0);
-    assert_int_equal(native->create(b, &req, &cred, NULL), 0);
+    assert_int_equal(native->create(b, b, &req, &cred, NULL), 0);
     assert_int_equal(native->recognise(b), 1);
     assert_memory_equal(copy(b, 0), copy(b, 1), NATIVE_BLOCK);
     assert_true(bytes_are_zero(copy(b, 0) + NATIVE_BLOCK, NATIVE_COPY_STEP - NATIVE_BLOCK));
@@ -166,7 +166,7 @@ static void what_cannot_be_created_is_refused_before_anything_is_written(void **
         test_report_init(&said);
         assert_int_equal(native->check_create(&bad[i], &said.rep), want[i]);
         assert_int_equal(said.n_lines, 1);
-        assert_int_equal(native->create(b, &bad[i], &cred, NULL), want[i]);
+        assert_int_equal(native->create(b, b, &bad[i], &cred, NULL), want[i]);
     }
     assert_true(bytes_are_zero(blk_memory_bytes(b), CONTAINER_SIZE));
     assert_int_equal(native->check_create(&good, NULL), 0);

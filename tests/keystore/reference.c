@@ -297,7 +297,7 @@ static void the_reference_reads_what_was_written_here(void **state)
         write_file(in_folder(path, "ours"), "", 0);
         assert_int_equal(truncate(path, (off_t)native->container_size(DISK)), 0);
         b = open_file(path);
-        assert_int_equal(native->create(b, &req, &cred, NULL), 0);
+        assert_int_equal(native->create(b, b, &req, &cred, NULL), 0);
         blk_close(b);
         b = open_disk(path, &cred);
         for (size_t p = 0; p < N_PLACES; p++) {
