@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/statfs.h>
+#include <unistd.h>
 
 /* clang-format off */
 static const char usage[] =
@@ -42,6 +43,7 @@ static const char usage[] =
 
 /* Requests that visit each thread of the daemon, where they wait in turn (fuse/thread.c). */
 #define VISITS 100
+#define VISIT_US 300 /* between them: for the last one to get in line again */
 
 static const struct option options[] = {CMD_COMMON_OPTIONS, {0}};
 
@@ -109,8 +111,8 @@ static void visit_threads(const char *mountpoint)
 {
     struct statfs st;
 
-    for (unsigned i = 0; i < VISITS; i++)
-        statfs(mountpoint, &st);
+    for (unsigned i = 0; i < VISITS && statfs(mountpoint, &st) == 0; i++)
+        usleep(VISIT_US);
 }
 
 static int suspend(const struct serve_found *f, struct report *rep)

@@ -293,6 +293,7 @@ static void serve_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t 
 {
     (void)ino;
     (void)fi;
+    serve_thread_came_in(serve_of(req), buf, len);
     serve_submit(
         serve_of(req),
         &(struct serve_request){
