@@ -27,6 +27,7 @@ static const struct command *const commands[] = {
     &cmd_key,
     &cmd_header,
     &cmd_erase,
+    &cmd_reencrypt,
     &cmd_convert,
     &cmd_benchmark,
     &cmd_doctor,

@@ -89,6 +89,7 @@ void cmd_progress_end(struct cmd_progress *p, int r)
 {
     if (p->drawn)
         fputs("\r\033[K", stderr);
+    p->drawn = false;
     for (unsigned i = 0; i < CMD_PROGRESS_SIGNALS; i++)
         sigaction(signals[i], &p->old[i], NULL);
     if (r == -EINTR && caught != 0)

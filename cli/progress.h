@@ -25,5 +25,6 @@ struct cmd_progress {
 /* One at a time in a process. */
 void cmd_progress_start(struct cmd_progress *p, const char *doing);
 /* Take the bar away and the signals as they were. r is how the work ended: when a caught signal
- * ended it (-EINTR), this process ends by that signal, as whoever sent it expects. */
+ * ended it (-EINTR), this process ends by that signal, as whoever sent it expects. Who has
+ * something to say first, or to wipe, calls it twice: with 0 before that. */
 void cmd_progress_end(struct cmd_progress *p, int r);

@@ -331,7 +331,7 @@ static void it_stops_between_zones_and_goes_on(void **state)
 
     (void)state;
     for (unsigned n = 0; n < 5; n++) {
-        struct stopper s = {.progress = {stop}, .n_left = n % 2};
+        struct stopper s = {.progress.step = stop, .n_left = n % 2};
         int r = run_on(b, &s.progress);
 
         assert_true(r == 0 || r == -EINTR);
