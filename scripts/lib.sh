@@ -181,13 +181,13 @@ run_end() {
     exit "$status"
 }
 
-# Configure and build; quiet unless it fails.  build_in FOLDER CMAKE-OPTION...
+# Configure and build; quiet unless it fails.  [target=NAME] build_in FOLDER CMAKE-OPTION...
 build_in() {
     local folder=$1 log
     shift
     log=$(mktemp "${TMPDIR:-/tmp}/build.XXXXXX")
-    if ! { cmake -S "$top" -B "$folder" "$@" && cmake --build "$folder" --parallel "$(nproc)"; } \
-        >"$log" 2>&1; then
+    if ! { cmake -S "$top" -B "$folder" "$@" &&
+        cmake --build "$folder" --parallel "$(nproc)" --target "${target:-all}"; } >"$log" 2>&1; then
         cat "$log"
         return 1
     fi

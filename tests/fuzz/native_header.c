@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Fuzzes what reads a native container before its key is known: recognise, open, slots, and unlock
- * where no slot asks for real work. Input: one byte of choices, then copy 0, then copy 1, each as
- * far as there are bytes, zeros behind. The choices let a fuzzer past the checksum and the MAC. */
+/* Fuzzes what reads a native header before its key is known: recognise, check, open, slots, dump,
+ * backup, and unlock where no slot asks for real work; first as a container's own header, then as a
+ * detached one. Input: one byte of choices, then copy 0, then copy 1, each as far as there are
+ * bytes, zeros behind. The choices let a fuzzer past the checksum and the MAC.
+ *
+ * What it must never find: a crash, a volume that does not fit its container, a backup that does
+ * not open where its original did, a read that wrote. */
 
 #include "block/memory.h"
 #include "keystore/format.h"
@@ -38,13 +42,27 @@ static const uint64_t sizes[16] = {CONTAINER_SIZE,
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t len);
 
-static struct blk *device(void)
+static struct blk *memory(uint64_t size)
 {
-    static struct blk *b;
+    struct blk *b;
 
-    if (b == NULL && (secret_start(NULL) < 0 || blk_memory_open(&b, CONTAINER_SIZE, 1) < 0))
+    if (secret_start(NULL) < 0 || blk_memory_open(&b, size, 1) < 0)
         abort();
     return b;
+}
+
+/* What the target works on, made once. */
+struct devices {
+    struct blk *container, *data, *backup;
+};
+
+static struct devices *devices(void)
+{
+    static struct devices d;
+
+    if (d.container == NULL)
+        d = (struct devices){memory(CONTAINER_SIZE), memory(CONTAINER_SIZE), memory(NATIVE_DATA)};
+    return &d;
 }
 
 static void lay_out(struct blk *b, unsigned choices, const unsigned char *data, size_t len)
@@ -83,20 +101,99 @@ static bool slots_are_cheap(struct blk *b)
     return true;
 }
 
-static void use(struct blk *b, const struct key_format *f)
+static void swallow_text(struct key_dump *d, const char *name, const char *value)
+{
+    (void)d;
+    if (strlen(name) == 0 || strlen(value) > KEY_LABEL_MAX)
+        abort();
+}
+
+static void swallow_number(struct key_dump *d, const char *name, uint64_t value)
+{
+    (void)d, (void)name, (void)value;
+}
+
+static void swallow_flag(struct key_dump *d, const char *name, bool value)
+{
+    (void)d, (void)name, (void)value;
+}
+
+static void swallow_bytes(struct key_dump *d, const char *name, const unsigned char *bytes,
+                          size_t len)
+{
+    (void)d, (void)name;
+    if (len > 64 || (len > 0 && bytes[0] + bytes[len - 1] > 2 * 255))
+        abort();
+}
+
+/* Groups nest as they should. */
+struct depth {
+    struct key_dump dump;
+    unsigned n;
+};
+
+static void go_in(struct key_dump *d, const char *name)
+{
+    (void)name;
+    container_of(d, struct depth, dump)->n++;
+}
+
+static void go_out(struct key_dump *d)
+{
+    if (container_of(d, struct depth, dump)->n-- == 0)
+        abort();
+}
+
+static void dump(const struct key_format *f, struct key_store *ks)
+{
+    struct depth d = {.dump = {.text = swallow_text,
+                               .number = swallow_number,
+                               .flag = swallow_flag,
+                               .bytes = swallow_bytes,
+                               .begin = go_in,
+                               .end = go_out}};
+
+    f->dump(ks, &d.dump);
+    if (d.n != 0)
+        abort();
+}
+
+/* Opens a backup where the original opened, and finds in it what was there. */
+static void back_up(const struct key_format *f, struct key_store *ks, struct blk *data, int slots)
+{
+    struct blk *to = devices()->backup;
+    struct key_slot_info info[NATIVE_SLOTS];
+    struct key_store *again = NULL;
+
+    if (f->header_size(ks) != to->size)
+        abort();
+    if (f->backup(ks, to, NULL) < 0)
+        return;
+    if (f->open(&again, to, data, NULL) < 0 || f->slots(again, info, NATIVE_SLOTS, NULL) != slots ||
+        f->restore_check(again, ks, NULL) < 0)
+        abort();
+    f->close(again);
+}
+
+static void use(const struct key_format *f, struct blk *header, struct blk *data)
 {
     AUTO_CREDENTIAL struct credential cred = {0};
     AUTO_KEY_VOLUME struct key_volume v = {0};
     struct key_slot_info info[NATIVE_SLOTS];
     struct key_store *ks = NULL;
+    int n;
 
-    if (f->open(&ks, b, b, NULL) < 0)
+    f->check(header, data, NULL);
+    if (f->open(&ks, header, data, NULL) < 0)
         return;
-    if (f->slots(ks, info, NATIVE_SLOTS, NULL) > NATIVE_SLOTS)
+    n = f->slots(ks, info, NATIVE_SLOTS, NULL);
+    if (n > NATIVE_SLOTS)
         abort();
+    dump(f, ks);
+    back_up(f, ks, data, n);
     container_credential(&cred, "old horse", NULL);
-    if (slots_are_cheap(b) && f->unlock(ks, &cred, KEY_SLOT_ANY, &v, NULL) == 0 &&
-        (v.size == 0 || v.data_offset + v.size > b->size || v.sector_size < 512))
+    if (slots_are_cheap(header) && f->unlock(ks, &cred, KEY_SLOT_ANY, &v, NULL) == 0 &&
+        (v.size == 0 || v.data_offset + v.size > data->size || v.sector_size < 512))
         abort();
     f->close(ks);
 }
@@ -104,16 +201,18 @@ static void use(struct blk *b, const struct key_format *f)
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t len)
 {
     unsigned char before[NATIVE_COPIES][NATIVE_BLOCK];
+    struct blk *b = devices()->container;
     const struct key_format *f = NULL;
-    struct blk *b = device();
 
     if (len == 0)
         return 0;
     lay_out(b, data[0], data + 1, len - 1);
     for (unsigned i = 0; i < NATIVE_COPIES; i++)
         memcpy(before[i], blk_memory_bytes(b) + (size_t)i * NATIVE_COPY_STEP, NATIVE_BLOCK);
-    if (key_recognise(&f, b, NULL) == 0)
-        use(b, f);
+    if (key_recognise(&f, b, NULL) == 0) {
+        use(f, b, b);
+        use(f, b, devices()->data);
+    }
     for (unsigned i = 0; i < NATIVE_COPIES; i++)
         if (memcmp(before[i], blk_memory_bytes(b) + (size_t)i * NATIVE_COPY_STEP, NATIVE_BLOCK))
             abort(); /* reading wrote */
