@@ -237,12 +237,15 @@ int cmd_reach_put(struct cmd_reach *at, enum key_patch_what what, const struct c
 
 int cmd_reach_remove(struct cmd_reach *at, int slot, bool force, struct report *rep)
 {
-    const struct key_patch patch = {
-        .what = KEY_PATCH_REMOVE, .slot = (unsigned)slot, .force = force};
+    struct key_patch patch = {.what = KEY_PATCH_REMOVE, .slot = (unsigned)slot};
+    int r = 0;
 
-    if (at->mounted)
-        return ask_mount(at, &patch, rep);
-    return key_change_remove(&at->c, slot, force, rep);
+    if (!at->mounted)
+        return key_change_remove(&at->c, slot, force, rep);
+    if (at->c.format->seal != NULL)
+        r = at->c.format->seal(at->c.store, KEY_PATCH_REMOVE, NULL, slot, NULL, NULL, &patch, rep);
+    patch.force = force;
+    return r < 0 ? r : ask_mount(at, &patch, rep);
 }
 
 int cmd_reach_erase(struct cmd_reach *at, struct report *rep)

@@ -80,7 +80,7 @@ struct key_create {
 enum key_patch_what {
     KEY_PATCH_ADD = 1, /* slot is free and gets bytes */
     KEY_PATCH_CHANGE,  /* slot is in use and gets bytes instead */
-    KEY_PATCH_REMOVE,  /* slot is in use and is destroyed; bytes are not looked at */
+    KEY_PATCH_REMOVE,  /* slot is in use and is destroyed, whatever it holds unless seal made it */
     KEY_PATCH_ERASE,   /* every slot is destroyed, in damaged copies too */
 };
 #define KEY_PATCH_MAX 1024 /* bytes */
@@ -178,15 +178,17 @@ struct key_format {
 
     /* After an unlock: make the change that puts cred into a free slot (what KEY_PATCH_ADD; slot
      * may be KEY_SLOT_ANY; -EEXIST when used, -ENOSPC all in use) or instead of what is in slot
-     * (KEY_PATCH_CHANGE; label NULL keeps the old one). Writes nothing. */
+     * (KEY_PATCH_CHANGE; label NULL keeps the old one). Writes nothing. Also without an unlock,
+     * cred, label and kdf NULL: the change that removes what is in slot now (KEY_PATCH_REMOVE). */
     int (*seal)(struct key_store *ks, enum key_patch_what what, const struct credential *cred,
                 int slot, const char *label, const struct kdf_request *kdf, struct key_patch *ret,
                 struct report *rep);
     /* Write a change, wherever it comes from: its slot and its bytes are checked first. Needs no
      * key. Atomic: at every moment the old header or the new one opens. -EEXIST, -ENOENT the slot
      * is in use or is not; -EPERM no slot would be left that opens here, and there is no force;
-     * -EINVAL no such slot, not a slot's bytes, or those of another container's; -EBADMSG a header
-     * copy is damaged and has to be mended first (any unlock for writing does); -EROFS. */
+     * -ESTALE seal saw something else in the slot than what is there now; -EINVAL no such slot, not
+     * a slot's bytes, or those of another container's; -EBADMSG a header copy is damaged and has to
+     * be mended first (any unlock for writing does); -EROFS. */
     int (*apply)(struct key_store *ks, const struct key_patch *p, struct report *rep);
     /* A format whose library only writes straight to the container has these instead of seal and
      * apply; they cannot be used while it is mounted. Return the slot. */

@@ -13,7 +13,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { AT_UUID = NATIVE_SLOT, AT_PARAMS = AT_UUID + 16, PATCH_LEN = AT_PARAMS + 32 };
+enum {
+    AT_UUID = NATIVE_SLOT,
+    AT_PARAMS = AT_UUID + 16,
+    PATCH_LEN = AT_PARAMS + 32,
+    AT_OLD = PATCH_LEN,                     /* the id of the slot that is to go, */
+    PATCH_LEN_OLD = AT_OLD + NATIVE_SLOT_ID /* when it is known */
+};
 
 static int check_index(int64_t slot, struct report *rep)
 {
@@ -61,33 +67,47 @@ static int choose_slot(struct key_store *ks, enum key_patch_what what, int wante
     return what == KEY_PATCH_ADD ? free_slot(ks, wanted, rep) : used_slot(ks, wanted, rep);
 }
 
+/* Fill p with cred's slot. */
+static int wrap(struct key_store *ks, const struct credential *cred, const char *label,
+                const struct kdf_request *kdf, struct key_patch *p, struct report *rep)
+{
+    const struct native_slot old = slot_now(ks, p->slot);
+    struct kdf_cost cost;
+    int r;
+
+    assert(ks->master.bytes != NULL);
+    if (label != NULL && strlen(label) > NATIVE_SLOT_LABEL)
+        return report_error(rep, EINVAL, "the label of a key slot has at most %d bytes",
+                            NATIVE_SLOT_LABEL);
+    if (label == NULL && p->what == KEY_PATCH_CHANGE)
+        label = old.label;
+    r = kdf_choose(&cost, kdf, rep);
+    return r < 0 ? r
+                 : native_slot_wrap(p->bytes, p->slot, &ks->copy[ks->current].header, &cost, label,
+                                    cred, &ks->master, rep);
+}
+
 int native_seal(struct key_store *ks, enum key_patch_what what, const struct credential *cred,
                 int slot, const char *label, const struct kdf_request *kdf, struct key_patch *ret,
                 struct report *rep)
 {
-    const struct native_header *h = &ks->copy[ks->current].header;
+    struct native_copy *c = &ks->copy[ks->current];
     struct key_patch p = {.what = what, .len = PATCH_LEN};
-    struct native_slot old;
-    struct kdf_cost cost;
     int r, index = choose_slot(ks, what, slot, rep);
 
-    assert(ks->master.bytes != NULL);
     if (index < 0)
         return index;
-    if (label != NULL && strlen(label) > NATIVE_SLOT_LABEL)
-        return report_error(rep, EINVAL, "the label of a key slot has at most %d bytes",
-                            NATIVE_SLOT_LABEL);
     p.slot = (unsigned)index;
-    old = slot_now(ks, p.slot);
-    if (label == NULL && what == KEY_PATCH_CHANGE)
-        label = old.label;
-    r = kdf_choose(&cost, kdf, rep);
-    if (r == 0)
-        r = native_slot_wrap(p.bytes, p.slot, h, &cost, label, cred, &ks->master, rep);
+    r = what == KEY_PATCH_REMOVE ? 0 : wrap(ks, cred, label, kdf, &p, rep);
     if (r < 0)
         return r;
-    memcpy(p.bytes + AT_UUID, h->uuid, sizeof(h->uuid));
-    memcpy(p.bytes + AT_PARAMS, h->params_sha256, sizeof(h->params_sha256));
+    memcpy(p.bytes + AT_UUID, c->header.uuid, sizeof(c->header.uuid));
+    memcpy(p.bytes + AT_PARAMS, c->header.params_sha256, sizeof(c->header.params_sha256));
+    if (what != KEY_PATCH_ADD) {
+        p.len = PATCH_LEN_OLD;
+        memcpy(p.bytes + AT_OLD, native_slot_id(native_header_slot(c->block, p.slot)),
+               NATIVE_SLOT_ID);
+    }
     *ret = p;
     return 0;
 }
@@ -98,7 +118,7 @@ static int check_bytes(const struct native_header *h, const struct key_patch *p,
 {
     struct native_slot s;
 
-    if (p->len != PATCH_LEN)
+    if (p->len != PATCH_LEN && p->len != PATCH_LEN_OLD)
         return report_error(rep, EINVAL, "a change of %zu bytes is none of this format", p->len);
     if (memcmp(p->bytes + AT_UUID, h->uuid, sizeof(h->uuid)) != 0 ||
         memcmp(p->bytes + AT_PARAMS, h->params_sha256, sizeof(h->params_sha256)) != 0)
@@ -108,6 +128,18 @@ static int check_bytes(const struct native_header *h, const struct key_patch *p,
     if (native_slot_check(&s, p->slot, NULL) < 0 || !kdf_allowed(&s.cost))
         return report_error(rep, EINVAL, "what is to go into key slot %u is no key slot", p->slot);
     return 0;
+}
+
+/* Two who change a slot at the same time shall not both believe that theirs is in it. */
+static int check_old(unsigned char *block, const struct key_patch *p, struct report *rep)
+{
+    const unsigned char *now = native_slot_id(native_header_slot(block, p->slot));
+
+    if (p->len != PATCH_LEN_OLD || memcmp(p->bytes + AT_OLD, now, NATIVE_SLOT_ID) == 0)
+        return 0;
+    return report_error(rep, ESTALE,
+                        "key slot %u was changed by somebody else meanwhile, and stays as it is",
+                        p->slot);
 }
 
 /* Could this slot be opened here, by who has its passphrase? */
@@ -141,10 +173,12 @@ static int check_patch(struct key_store *ks, const struct key_patch *p, struct r
         r = report_error(rep, EINVAL, "there is no change %d of key slots", (int)p->what);
     if (r == 0)
         r = choose_slot(ks, p->what, (int)p->slot, rep);
-    if (r < 0)
+    if (r >= 0)
+        r = makes ? check_bytes(&c->header, p, rep) : 0;
+    if (r == 0 && p->what != KEY_PATCH_ADD)
+        r = check_old(c->block, p, rep);
+    if (r < 0 || makes)
         return r;
-    if (makes)
-        return check_bytes(&c->header, p, rep);
     return p->force ? 0 : check_left(c->block, p->slot, rep);
 }
 

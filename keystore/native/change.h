@@ -7,7 +7,8 @@
 #include "keystore/native/store.h"
 
 /* As format.h says. The bytes of a change are a slot, the uuid and SHA-256(params) of the container
- * that it was made for. */
+ * that it was made for, and the salts of the slot that it replaces or removes, when they are known.
+ */
 int native_seal(struct key_store *ks, enum key_patch_what what, const struct credential *cred,
                 int slot, const char *label, const struct kdf_request *kdf, struct key_patch *ret,
                 struct report *rep);

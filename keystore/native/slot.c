@@ -67,6 +67,11 @@ int native_slot_check(const struct native_slot *s, unsigned index, struct report
     return 0;
 }
 
+const unsigned char *native_slot_id(const unsigned char slot[NATIVE_SLOT])
+{
+    return slot + AT_SALT_A;
+}
+
 enum key_slot_kind native_slot_kind(const struct credential *cred)
 {
     if (cred->n_keyfiles == 0)

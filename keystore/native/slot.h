@@ -28,6 +28,12 @@ void native_slot_decode(struct native_slot *ret, const unsigned char slot[NATIVE
 /* -EOPNOTSUPP a state, type or algorithm that this program does not know. */
 int native_slot_check(const struct native_slot *s, unsigned index, struct report *rep);
 
+/* The salts, which are new on every rewrite: they tell what is in a slot from what was there
+ * before.
+ */
+#define NATIVE_SLOT_ID 32 /* bytes */
+const unsigned char *native_slot_id(const unsigned char slot[NATIVE_SLOT]);
+
 /* The kind of slot that a credential opens: passphrase and key files together are one kind. */
 enum key_slot_kind native_slot_kind(const struct credential *cred);
 /* "a passphrase", ... */

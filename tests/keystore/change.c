@@ -383,6 +383,42 @@ static void after_a_write_that_failed_no_change_follows(void **state)
     }
 }
 
+/* Two processes that seal for the same slot: the second does not undo what the first was told is
+ * done. */
+static void the_second_of_two_changes_of_a_slot_is_refused(void **state)
+{
+    static const enum key_patch_what both[] = {KEY_PATCH_CHANGE, KEY_PATCH_REMOVE};
+    const struct kdf_request cheap = {.memory = 64 << 20, .iterations = 3};
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        AUTO_BLK struct blk *b = usual();
+        struct key_store *first = opened(b, true), *second = opened(b, true);
+        AUTO_CREDENTIAL struct credential mine = {0}, theirs = {0};
+        struct key_patch a, z;
+        struct test_report said;
+
+        test_report_init(&said);
+        container_credential(&mine, "third", NULL);
+        container_credential(&theirs, "fourth", NULL);
+        assert_int_equal(native->seal(first, both[i & 1], &mine, 5, NULL, &cheap, &a, NULL), 0);
+        assert_int_equal(native->seal(second, both[i >> 1], &theirs, 5, NULL, &cheap, &z, NULL), 0);
+        native->close(first);
+        native->close(second);
+        assert_int_equal(apply(b, false, &a, NULL), 0);
+        if (a.what == KEY_PATCH_CHANGE) {
+            assert_int_equal(apply(b, false, &z, &said.rep), -ESTALE);
+            assert_true(test_report_has(&said, "key slot 5 was changed by somebody else"));
+            assert_int_equal(opens(b, "third", NULL), 0);
+        } else {
+            assert_int_equal(apply(b, false, &z, NULL), -ENOENT);
+        }
+        assert_int_equal(opens(b, "old horse", NULL), 0);
+        assert_int_equal(opens(b, "second", NULL), -EKEYREJECTED);
+        assert_int_equal(opens(b, "fourth", NULL), -EKEYREJECTED);
+    }
+}
+
 /* --- what was destroyed is gone --- */
 
 /* Is what the slot wrapped still anywhere on b? */
@@ -764,6 +800,7 @@ int main(void)
         cmocka_unit_test(the_last_slot_that_opens_here_goes_only_by_force),
         cmocka_unit_test(what_is_open_for_reading_or_changed_too_often_is_not_changed),
         cmocka_unit_test(after_a_write_that_failed_no_change_follows),
+        cmocka_unit_test(the_second_of_two_changes_of_a_slot_is_refused),
         cmocka_unit_test(of_a_removed_or_changed_slot_nothing_remains),
         cmocka_unit_test(an_erased_container_says_so_and_has_no_slot_left),
         cmocka_unit_test(a_header_that_does_not_open_is_erased_all_the_same),
