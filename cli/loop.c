@@ -141,6 +141,16 @@ int cmd_loop_detach(const char *device, const char *image, struct report *rep)
     return -EBUSY;
 }
 
+int cmd_loop_set_capacity(const char *device, struct report *rep)
+{
+    AUTO_FD int loop = open(device, O_RDONLY | O_CLOEXEC);
+
+    if (loop < 0 || ioctl(loop, LOOP_SET_CAPACITY) < 0)
+        return report_errno(rep, errno, "cannot tell %s its new size (\"losetup -c %s\" does)",
+                            device, device);
+    return 0;
+}
+
 void cmd_loop_each(void (*fn)(const char *device, const char *backing, void *arg), void *arg)
 {
     DIR *block = opendir("/sys/block");

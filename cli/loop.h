@@ -36,5 +36,7 @@ bool cmd_loop_on_mount(const char *device, const struct serve_mount_id *mount);
 /* Take down those whose image is no longer served by anybody: nothing can be read from them. */
 void cmd_loop_detach_dead(struct report *rep);
 
+/* The image has another size: the device follows. -errno, said. */
+int cmd_loop_set_capacity(const char *device, struct report *rep);
 /* All loop devices and the path of what is behind them. */
 void cmd_loop_each(void (*fn)(const char *device, const char *backing, void *arg), void *arg);

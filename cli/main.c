@@ -29,6 +29,7 @@ static const struct command *const commands[] = {
     &cmd_erase,
     &cmd_reencrypt,
     &cmd_convert,
+    &cmd_resize,
     &cmd_benchmark,
     &cmd_doctor,
     NULL,

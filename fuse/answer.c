@@ -4,6 +4,7 @@
 /* What the daemon answers on its control socket. */
 
 #include "base/auto.h"
+#include "fuse/resize.h"
 
 #include <errno.h>
 #include <json-c/json.h>
@@ -118,9 +119,20 @@ static struct json_object *answer_attached(struct daemon *d, struct json_object 
         serve_slot_publish(d->slot, &d->record, &d->log) < 0 ? "cannot write the record" : NULL);
 }
 
-struct json_object *serve_answer(struct json_object *request, int *fd, void *arg)
+/* What a job changed, in the record too. */
+static void follow(struct daemon *d)
 {
-    struct daemon *d = arg;
+    struct vol_info info;
+
+    vol_get_info(d->vol, &info);
+    if (info.size == d->record.size)
+        return;
+    d->record.size = info.size;
+    serve_slot_publish(d->slot, &d->record, &d->log);
+}
+
+static struct json_object *answer(struct daemon *d, struct json_object *request, int *fd)
+{
     struct json_object *v = NULL;
     const char *word;
 
@@ -138,6 +150,8 @@ struct json_object *serve_answer(struct json_object *request, int *fd, void *arg
         return serve_answer_suspend(d);
     if (strcmp(word, "resume") == 0)
         return serve_answer_resume(d, request, fd);
+    if (strcmp(word, "resize") == 0)
+        return serve_resize_answer(d, request);
     if (strcmp(word, "job") == 0)
         return serve_job_answer(d->jobs, request);
     if (strcmp(word, "job-cancel") == 0)
@@ -151,4 +165,12 @@ struct json_object *serve_answer(struct json_object *request, int *fd, void *arg
     else
         return serve_control_answer("no such request");
     return serve_control_answer(NULL);
+}
+
+struct json_object *serve_answer(struct json_object *request, int *fd, void *arg)
+{
+    struct json_object *o = answer(arg, request, fd);
+
+    follow(arg);
+    return o;
 }

@@ -7,7 +7,8 @@
  * memory (no splice), so what a write carries cannot change under the cipher; a read is deciphered
  * into a buffer of the thread and then copied out by the kernel, never into memory of the reader.
  *
- * A disk has no size to change, so truncation is refused, with one exception: open(O_TRUNC), which
+ * The size of a disk is not its user's to change ("hushvol resize" is), so truncation is refused,
+ * with one exception: open(O_TRUNC), which
  * "dd of=image" and "cp x image" use, is ignored as a block device ignores it. The kernel turns it
  * into a truncation to 0 by inode instead of by handle, and takes over the size in our answer. The
  * other way (FUSE_CAP_ATOMIC_O_TRUNC) would make the kernel believe in an empty file for a moment,
@@ -74,8 +75,10 @@ static int fill_attr(struct serve *s, fuse_ino_t ino, struct stat *st)
         return 0;
     case SERVE_IMAGE:
         st->st_mode = S_IFREG | s->mode;
+        pthread_rwlock_rdlock(&s->size);
         st->st_size = (off_t)s->top->size;
         st->st_blocks = blocks_of(s);
+        pthread_rwlock_unlock(&s->size);
         return 0;
     case SERVE_STATS:
         st->st_mode = S_IFREG | readers;
@@ -387,32 +390,42 @@ void serve_do(struct serve *s, const struct serve_request *q)
         zero_image(s, q->req, q->mode, q->zeros, q->off);
 }
 
+/* The first data or hole from off on, or -errno. */
+static int64_t seek(struct blk *b, uint64_t off, bool hole)
+{
+    if (off >= b->size)
+        return -ENXIO;
+    while (off < b->size) {
+        struct blk_extent e = {0};
+        int r = blk_extent(b, off, &e);
+
+        if (r < 0)
+            return r;
+        if (e.hole == hole)
+            return (int64_t)off;
+        off = e.end;
+    }
+    return hole ? (int64_t)off : -ENXIO; /* the end counts as a hole */
+}
+
 static void serve_lseek(fuse_req_t req, fuse_ino_t ino, off_t at, int whence,
                         struct fuse_file_info *fi)
 {
     struct serve *s = serve_of(req);
-    uint64_t off = (uint64_t)at;
-    int r = 0;
+    int64_t found;
 
     (void)fi;
     if (ino != SERVE_IMAGE || (whence != SEEK_DATA && whence != SEEK_HOLE)) {
         answer(req, -EINVAL);
         return;
     }
-    while (off < s->top->size) {
-        struct blk_extent e = {0};
-
-        r = blk_extent(s->top, off, &e);
-        if (r < 0 || e.hole == (whence == SEEK_HOLE))
-            break;
-        off = e.end;
-    }
-    if (r < 0)
-        answer(req, r);
-    else if ((uint64_t)at >= s->top->size || (whence == SEEK_DATA && off >= s->top->size))
-        answer(req, -ENXIO);
+    pthread_rwlock_rdlock(&s->size);
+    found = seek(s->top, (uint64_t)at, whence == SEEK_HOLE);
+    pthread_rwlock_unlock(&s->size);
+    if (found < 0)
+        answer(req, (int)found);
     else
-        fuse_reply_lseek(req, (off_t)off); /* the end counts as a hole */
+        fuse_reply_lseek(req, found);
 }
 
 /* f_bsize becomes the granularity of a loop device's discards. After a suspend this is how each
@@ -425,7 +438,9 @@ static void serve_statfs(fuse_req_t req, fuse_ino_t ino)
     (void)ino;
     if (serve_hold_is_shut(s->hold))
         serve_thread_wipe(s);
+    pthread_rwlock_rdlock(&s->size);
     st.f_blocks = s->top->size / st.f_frsize;
+    pthread_rwlock_unlock(&s->size);
     fuse_reply_statfs(req, &st);
 }
 

@@ -162,6 +162,7 @@ int serve_mount(struct serve **ret, struct volume *vol, const struct serve_spec 
     }
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->runner_ended, NULL);
+    pthread_rwlock_init(&s->size, NULL);
     fill(s, vol, spec);
     serve_set_report(rep);
     fuse_set_log_func(log_line);
@@ -232,10 +233,27 @@ void serve_close(struct serve *s)
     if (s->session != NULL)
         fuse_session_destroy(s->session);
     serve_threads_close(s);
+    pthread_rwlock_destroy(&s->size);
     pthread_cond_destroy(&s->runner_ended);
     pthread_mutex_destroy(&s->lock);
     serve_hold_close(s->hold);
     free(s);
+}
+
+/* The kernel believes in the old size until it asks again, which it does at the next look. */
+int serve_grow(struct serve *s, uint64_t size, struct report *rep)
+{
+    int r = serve_hold(s, rep);
+
+    if (r < 0)
+        return r;
+    pthread_rwlock_wrlock(&s->size);
+    r = vol_grow(s->vol, size, rep);
+    pthread_rwlock_unlock(&s->size);
+    serve_release(s);
+    if (r == 0)
+        fuse_lowlevel_notify_inval_inode(s->session, SERVE_IMAGE, 0, 0);
+    return r;
 }
 
 unsigned serve_opens(struct serve *s)

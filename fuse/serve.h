@@ -67,6 +67,9 @@ void serve_give_up(struct serve *s, int err);
 void serve_wipe_buffers(struct serve *s);
 /* How many requests wait. */
 unsigned serve_held(struct serve *s);
+/* The disk has size bytes from now on, and the kernel asks anew how large the image is; after
+ * vol_make_room(). Holds requests meanwhile: as serve_hold() and vol_grow(). */
+int serve_grow(struct serve *s, uint64_t size, struct report *rep);
 
 /* How often image is open now. */
 unsigned serve_opens(struct serve *s);

@@ -49,7 +49,8 @@ struct serve {
     pthread_t looper;
     atomic_bool looping;
     struct serve_hold *hold;
-    pthread_mutex_t lock; /* of the three below */
+    pthread_rwlock_t size; /* of the disk, for those who are not held */
+    pthread_mutex_t lock;  /* of the three below */
     struct serve_thread *threads;
     pthread_cond_t runner_ended;
     unsigned n_runners; /* threads that start what was kept */
