@@ -43,8 +43,8 @@ static void heard_say(struct report *rep, enum report_level level, const char *t
     container_of(rep, struct heard, rep)->any = true;
 }
 
-int cmd_reach_look(struct key_container *ret, const char *container, const char *header,
-                   struct report *rep)
+static int look(struct key_container *ret, const char *container, const char *header,
+                struct report *rep)
 {
     const struct blk_file_spec spec = {
         .path = container, .read_only = true, .direct = BLK_DIRECT_OFF, .lock = BLK_LOCK_NONE};
@@ -89,8 +89,24 @@ static int find_mount(struct serve_found *ret, const char *container)
     return ret->folder.owner == geteuid() || ret->folder.owner == st.st_uid ? 0 : -ENOENT;
 }
 
-/* *header becomes the file that the mount has it in; a path that root is told by a user is not
- * opened. */
+/* The file that a mount has its header in, if it is detached; NULL also for a path that a user
+ * tells root: it is not to be opened. */
+static const char *header_of_mount(const struct serve_found *f)
+{
+    return f->folder.owner == geteuid() ? f->record.header : NULL;
+}
+
+int cmd_reach_look(struct key_container *ret, const char *container, const char *header,
+                   struct report *rep)
+{
+    AUTO_FOUND struct serve_found mount = {0};
+
+    if (header == NULL && find_mount(&mount, container) == 0)
+        header = header_of_mount(&mount);
+    return look(ret, container, header, rep);
+}
+
+/* *header becomes the file that the mount has it in. */
 static int check_mount(const struct serve_found *f, const char **header, struct report *rep)
 {
     const char *own = f->record.header;
@@ -99,8 +115,8 @@ static int check_mount(const struct serve_found *f, const char **header, struct 
         return report_error(rep, EBUSY,
                             "it is mounted read-only at %s (\"hushvol umount %s\" ends that)",
                             f->record.mountpoint, f->record.name);
-    if (*header == NULL && own != NULL && f->folder.owner == geteuid())
-        *header = own;
+    if (*header == NULL)
+        *header = header_of_mount(f);
     if (own == NULL ? *header != NULL : *header == NULL || !same_file(*header, own))
         return report_error(rep, EBUSY, "it is mounted with %s %s, and that is the one to change",
                             own == NULL ? "the header that is in" : "its header in",
@@ -113,7 +129,7 @@ static int look_through_mount(struct cmd_reach *at, const char *header, struct r
     int r = check_mount(&at->mount, &header, rep);
 
     at->mounted = true;
-    return r < 0 ? r : cmd_reach_look(&at->c, at->mount.record.container, header, rep);
+    return r < 0 ? r : look(&at->c, at->mount.record.container, header, rep);
 }
 
 int cmd_reach_open(struct cmd_reach *ret, const char *container, const char *header,

@@ -25,7 +25,7 @@ void cmd_reach_done(struct cmd_reach *at);
 #define AUTO_REACH __attribute__((cleanup(cmd_reach_done)))
 
 /* Open a container for looking at its header: no lock, nothing is written, and it may be mounted
- * and its header just being changed. Errors as key_container_open. */
+ * and its header just being changed. header as above. Errors as key_container_open. */
 int cmd_reach_look(struct key_container *ret, const char *container, const char *header,
                    struct report *rep);
 
