@@ -54,6 +54,27 @@ struct blk *key_container_header(const struct key_container *c)
     return c->header != NULL ? c->header : c->blk;
 }
 
+/* A container that has a whole header of its own is not detached: a header that does not agree with
+ * that one is an old backup or another container's, and what is written through it would be lost.
+ */
+static int check_own_header(const struct key_container *c, const char *detached, struct report *rep)
+{
+    const struct key_format *own = NULL;
+    struct key_store *ks = NULL;
+    int r;
+
+    if (key_recognise(&own, c->blk, NULL) < 0 || own->open(&ks, c->blk, c->blk, NULL) < 0)
+        return 0;
+    r = own != c->format || own->restore_check == NULL ? -EPERM
+                                                       : own->restore_check(c->store, ks, NULL);
+    own->close(ks);
+    return r == 0 ? 0
+                  : report_error(rep, EINVAL,
+                                 "the container has a header of its own, which has another volume "
+                                 "key or size than the one in %s (leave that out)",
+                                 detached);
+}
+
 int key_container_open(struct key_container *ret, const struct blk_file_spec *spec,
                        const char *detached, pid_t *holder, struct report *rep)
 {
@@ -67,6 +88,8 @@ int key_container_open(struct key_container *ret, const struct blk_file_spec *sp
                          c.format->name);
     if (r == 0)
         r = c.format->open(&c.store, key_container_header(&c), c.blk, rep);
+    if (r == 0 && detached != NULL)
+        r = check_own_header(&c, detached, rep);
     if (r < 0)
         return r;
     *ret = c;

@@ -28,7 +28,8 @@ int key_container_open_files(struct key_container *ret, const struct blk_file_sp
 /* What holds the header of c. */
 struct blk *key_container_header(const struct key_container *c);
 /* Open the file, find its format, read its header; with detached (a path, else NULL), the header in
- * that file, locked like the container. Errors as blk_file_open (also for -EBUSY and *holder),
+ * that file, locked like the container. -EINVAL the container has a header of its own that does not
+ * agree with it. Else errors as blk_file_open (also for -EBUSY and *holder),
  * key_recognise and the format's open. */
 int key_container_open(struct key_container *ret, const struct blk_file_spec *spec,
                        const char *detached, pid_t *holder, struct report *rep);
