@@ -46,6 +46,8 @@ static int run(void *arg, struct progress *progress, struct report *rep)
         r = vol_make_room(q->d->vol, size, progress, rep);
     if (r == 0 && size > now.size)
         r = serve_grow(q->d->serve, size, rep);
+    if (r < 0 && size > now.size)
+        vol_make_room(q->d->vol, now.size, NULL, NULL); /* nobody uses it: it is given back */
     return r;
 }
 

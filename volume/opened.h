@@ -18,6 +18,8 @@ struct volume {
     struct key_store *store; /* the header; it owns no key but what its own updates need */
     struct blk *header;      /* the file of a detached one, or NULL */
     pthread_mutex_t updates; /* of the header: one at a time */
+    uint64_t told;           /* bytes of the disk that the header speaks of */
+    uint64_t promised;       /* that it may speak of, after an update that failed: the most */
     bool sparse;             /* the container takes storage as it is written */
     bool mixed;              /* a re-encryption has not ended */
     pthread_mutex_t facts;   /* for info, never held for long */

@@ -58,11 +58,18 @@ static int check_size(const struct volume *v, uint64_t *size, struct report *rep
     return 0;
 }
 
+/* Until it is known that the header says size, it may say either. */
 static int tell_header(struct volume *v, uint64_t size, struct report *rep)
 {
     HOLD(&v->updates);
+    int r;
 
-    return v->format->resize(v->store, size, rep);
+    if (size > v->promised)
+        v->promised = size;
+    r = v->format->resize(v->store, size, rep);
+    if (r == 0)
+        v->told = v->promised = size;
+    return r;
 }
 
 static void tell_info(struct volume *v, uint64_t size)
@@ -79,16 +86,15 @@ int vol_resize_check(struct volume *v, uint64_t *size, struct report *rep)
     return r < 0 ? r : check_size(v, size, rep);
 }
 
-/* The size stays: all that there can be to do is to end a resize that was stopped. */
+/* What the file has behind the end of the disk, by a resize that was stopped or taken back. */
 static int cut_rest(struct volume *v, struct report *rep)
 {
-    uint64_t there, end = v->info.data_offset + v->info.size;
+    uint64_t there, end = v->info.data_offset + v->promised;
 
     if (blk_file_is_device(v->stack.container) ||
-        blk_file_real_size(v->stack.container, &there) < 0 || there == end)
+        blk_file_real_size(v->stack.container, &there) < 0 || there <= end)
         return 0;
-    report_info(rep, "gives back %" PRIu64 " bytes that a resize left behind the disk",
-                there - end);
+    report_info(rep, "gives back %" PRIu64 " bytes behind the end of the disk", there - end);
     return blk_file_shrink(v->stack.container, end, rep);
 }
 
@@ -99,12 +105,12 @@ int vol_make_room(struct volume *v, uint64_t size, struct progress *progress, st
 
     if (r == 0 && size < v->info.size)
         r = report_error(rep, EINVAL, "the disk has more than that already");
-    if (r == 0 && size == v->info.size)
-        return cut_rest(v, rep);
-    if (r == 0)
-        r = blk_file_extend(v->stack.container, start + v->info.size, start + size, !v->sparse,
+    if (r == 0 && size > v->promised)
+        r = blk_file_extend(v->stack.container, start + v->promised, start + size, !v->sparse,
                             progress, rep);
-    return r < 0 ? r : tell_header(v, size, rep);
+    if (r == 0)
+        r = tell_header(v, size, rep);
+    return r < 0 ? r : cut_rest(v, rep);
 }
 
 int vol_grow(struct volume *v, uint64_t size, struct report *rep)
@@ -133,9 +139,7 @@ int vol_shrink(struct volume *v, uint64_t size, struct report *rep)
         return report_errno(rep, -r, "cannot shrink the disk");
     tell_info(v, size);
     r = tell_header(v, size, rep);
-    if (r == 0)
-        r = blk_file_shrink(v->stack.container, v->info.data_offset + size, rep);
-    return r;
+    return r < 0 ? r : cut_rest(v, rep);
 }
 
 int vol_device_room(struct volume *v, uint64_t *ret, struct report *rep)

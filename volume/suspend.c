@@ -69,8 +69,7 @@ static int check_same(const struct volume *v, const struct key_volume *key, stru
 {
     if (memcmp(key->uuid, v->info.uuid, sizeof(key->uuid)) == 0 &&
         strcmp(key->cipher, v->info.cipher) == 0 && key->sector_size == v->info.sector_size &&
-        key->data_offset == v->info.data_offset && key->size == v->info.size &&
-        key->mixed == v->mixed)
+        key->data_offset == v->info.data_offset && key->size == v->told && key->mixed == v->mixed)
         return 0;
     return report_error(rep, EBADMSG, "the header is not what it was before the suspend");
 }

@@ -101,7 +101,8 @@ int vol_resize_check(struct volume *v, uint64_t *size, struct report *rep);
 /* Make the container large enough, with storage for all of it unless it is a sparse one, and let
  * the header say so; the disk keeps its size until vol_grow(). Requests may run meanwhile, which
  * may be long; one caller at a time. -ENOSPC, and -EINTR when progress says so: nothing has
- * changed. After another failure the container opens with the old size or the new one. */
+ * changed. After another failure the container opens with the old size or the new one. When
+ * vol_grow() does not follow, a call with the size that the disk has takes it back. */
 int vol_make_room(struct volume *v, uint64_t size, struct progress *progress, struct report *rep);
 /* After that: the disk has the new size. Nobody may be in the stack. */
 int vol_grow(struct volume *v, uint64_t size, struct report *rep);

@@ -305,6 +305,41 @@ static void killed_anywhere_it_opens_with_one_size_or_the_other(void **state)
     }
 }
 
+/* Room was made and the disk did not follow, since requests were waiting; then it is to be another
+ * size, or none: what the header speaks of is never cut off meanwhile. */
+static void room_that_was_not_used_is_safe_to_change(void **state)
+{
+    static const uint64_t sizes[] = {OLD, 4 * MIB, 9 * MIB};
+
+    (void)state;
+    for (unsigned i = 0; i < 3 * N_KINDS; i++) {
+        const struct kind *k = &kinds[i / 3];
+        uint64_t want = sizes[i % 3];
+        bool killed = true;
+
+        for (unsigned n = 1; killed; n++) {
+            struct volume *v;
+            uint64_t size;
+
+            make(k);
+            v = opened(k);
+            fill(v);
+            assert_int_equal(vol_make_room(v, 6 * MIB, NULL, NULL), 0);
+            assert_int_equal(size_of(v), OLD);
+            killed = killed_at(v, want, n);
+            vol_close(v);
+            v = opened(k);
+            size = size_of(v);
+            assert_true(size == want || (killed && size == 6 * MIB));
+            assert_true(file_size(k) >= NATIVE_DATA + size);
+            check(v, OLD);
+            if (!killed)
+                assert_int_equal(file_size(k), NATIVE_DATA + want);
+            vol_close(v);
+        }
+    }
+}
+
 /* The calls of one resize. */
 static void trace(const struct kind *k, uint64_t size)
 {
@@ -417,6 +452,7 @@ int main(void)
         cmocka_unit_test(the_disk_has_another_size_at_once_and_for_good),
         cmocka_unit_test(storage_is_promised_unless_the_container_is_sparse),
         cmocka_unit_test(killed_anywhere_it_opens_with_one_size_or_the_other),
+        cmocka_unit_test(room_that_was_not_used_is_safe_to_change),
         cmocka_unit_test(the_file_is_durably_larger_before_the_header_says_so),
         cmocka_unit_test(the_header_is_durably_smaller_before_the_file_is_cut),
         cmocka_unit_test(what_is_impossible_changes_nothing),
