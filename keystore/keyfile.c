@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #define ROOM_FIRST 4096 /* bytes */
@@ -53,43 +54,70 @@ static sigset_t ending_signals(void)
     return set;
 }
 
-/* -EINTR when one of these signals came. They are blocked only as long as somebody looks for them.
- */
-static int sleep_ms(unsigned ms)
+/* A path that nothing has yet, or a device whose medium or driver is not there. */
+static bool may_appear(int r)
 {
-    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
-    sigset_t set = ending_signals(), old;
-    int got;
-
-    pthread_sigmask(SIG_BLOCK, &set, &old);
-    got = sigtimedwait(&set, NULL, &t);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return got > 0 ? -EINTR : 0;
+    return r == -ENOENT || r == -ENOMEDIUM || r == -ENODEV || r == -ENXIO;
 }
 
-/* A path that nothing has yet, or a device whose medium or driver is not there. */
-static bool may_appear(int err)
+/* 0 or -errno. Only a device has to be opened to know: to open a fifo would wait for its writer. */
+static int look(const char *path)
 {
-    return err == ENOENT || err == ENOMEDIUM || err == ENODEV || err == ENXIO;
+    AUTO_FD int fd = -1;
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return -errno;
+    if (!S_ISBLK(st.st_mode) && !S_ISCHR(st.st_mode))
+        return 0;
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    return fd < 0 ? -errno : 0;
+}
+
+/* Look again and again, with set blocked. What look() gave in the end, or -EINTR. */
+static int look_until_there(const struct keyfiles *k, const char *path, const sigset_t *set)
+{
+    static const struct timespec t = {.tv_nsec = ASK_AGAIN_MS * 1000000};
+    int r = -ENOENT;
+
+    while (may_appear(r) && now_ms() < k->deadline_ms) {
+        if (sigtimedwait(set, NULL, &t) > 0)
+            return -EINTR;
+        r = look(path);
+    }
+    return r;
+}
+
+/* Signals are blocked all the while, not around each sleep: somebody's handler that takes one in
+ * between would only make a note of it for later. */
+static int wait_for(struct keyfiles *k, const char *path)
+{
+    sigset_t set = ending_signals(), old;
+    int r;
+
+    pthread_sigmask(SIG_BLOCK, &set, &old);
+    if (!k->said)
+        report_warn(k->rep, "waiting up to %u s for key file %s (Ctrl-C gives up)", k->timeout,
+                    path);
+    k->said = true;
+    r = look_until_there(k, path, &set);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (r == -EINTR)
+        return report_error(k->rep, EINTR, "interrupted while waiting for key file %s", path);
+    return 0; /* opening it says what is wrong */
 }
 
 /* Returns a descriptor. */
 static int open_when_there(struct keyfiles *k, const char *path)
 {
-    for (;;) {
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int r = 0, fd;
 
-        if (fd >= 0)
-            return fd;
-        if (!may_appear(errno) || now_ms() >= k->deadline_ms)
-            return report_errno(k->rep, errno, "cannot open key file %s", path);
-        if (!k->said)
-            report_warn(k->rep, "waiting up to %u s for key file %s (Ctrl-C gives up)", k->timeout,
-                        path);
-        k->said = true;
-        if (sleep_ms(ASK_AGAIN_MS) < 0)
-            return report_error(k->rep, EINTR, "interrupted while waiting for key file %s", path);
-    }
+    if (now_ms() < k->deadline_ms && may_appear(look(path)))
+        r = wait_for(k, path);
+    if (r < 0)
+        return r;
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    return fd < 0 ? report_errno(k->rep, errno, "cannot open key file %s", path) : fd;
 }
 
 /* Room for at least one byte more; one more than may be, by which too much is known. */

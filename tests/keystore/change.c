@@ -639,7 +639,7 @@ static void crash_everywhere(struct blk *recorded, struct blk *left, const struc
 
     blk_record_log(recorded, &n_entries);
     for (size_t i = 0; i <= n_entries; i++)
-        for (unsigned n = 0; n < 8 && crash(recorded, left, i, n, seed); n++)
+        for (unsigned n = 0; n < 6 && crash(recorded, left, i, n, seed); n++)
             check_left(left, u, seed);
     assert_true(crash(recorded, left, n_entries, 0, seed));
     assert_int_equal(keys_of(left), u->keys);
