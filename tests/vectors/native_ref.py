@@ -14,6 +14,7 @@ read. Written to be compared with the document line by line, not to be fast.
     native_ref.py dump FILE / undump TEXT FILE  a container as text and back
 """
 import argparse
+import copy
 import hashlib
 import json
 import os
@@ -128,7 +129,8 @@ class Header:
         major, h.minor, size, h.seq = struct.unpack_from("<HHIQ", b, 8)
         h.uuid = b[0x18:0x28]
         incompat, ro_compat, h.compat = struct.unpack_from("<III", b, 0x28)
-        if major != 1 or size != BLOCK or incompat or ro_compat:
+        h.reencrypting = incompat == 1
+        if major != 1 or size != BLOCK or incompat & ~1 or ro_compat:
             raise Damaged("version or features")
         h.params_raw = b[0x38:0xb8]
         (mode, h.cipher, kdf, nodemac, h.unit, h.logical_block, h.chunk_shift, h.data_offset, _, _,
@@ -245,11 +247,54 @@ def canonical_passphrase(passphrase):
     return "-".join(groups).encode()
 
 
+# --- re-encryption: 10.4 --------------------------------------------------------------------------
+
+class Reencryption:
+    """How far it is, and the old key."""
+    RECORDS, DIGESTS, PIECE, ZONE_MAX = (0x20000, 0x21000), 0x30000, 512, 8 << 20
+    RECORD = struct.Struct("<8sQQII128s32s32s")
+
+    def __init__(self, f, header, master):
+        k = header.key(master, b"reencrypt", 96)
+        wrap, mac, self.digest_key = k[:32], k[32:64], k[64:]
+        best = (0,)
+        for at in self.RECORDS:
+            f.seek(at)
+            b = f.read(self.RECORD.size)
+            magic, seq, done, zone, _, params, wrapped, tag = self.RECORD.unpack(b)
+            if magic != b"HUSHREC\0" or hmac_sha256(mac, b[:0xc0]) != tag:
+                continue
+            if (seq in (0, 2**64 - 1) or done % header.unit or zone % header.unit
+                    or zone > self.ZONE_MAX or done + zone > header.capacity
+                    or params[:0x28] + params[0x48:]
+                    != header.params_raw[:0x28] + header.params_raw[0x48:]):
+                continue
+            best = max(best, (seq, done, zone, params, wrapped))
+        if best == (0,):
+            raise Damaged("both records of the re-encryption")
+        _, self.done, self.zone, params, wrapped = best
+        self.master = aes_ctr(wrap, wrapped)
+        self.header = copy.copy(header)
+        self.header.params_raw, self.header.salt = params, params[0x28:0x48]
+        f.seek(self.DIGESTS)
+        self.digests = f.read(self.zone // self.PIECE * 16)
+
+    def is_old(self, off, piece):
+        if not self.done <= off < self.done + self.zone:
+            return off >= self.done
+        digest = hashlib.blake2b(piece, digest_size=16, key=self.digest_key,
+                                 salt=struct.pack("<QQ", off, 0), person=b"hushvol digest\0\0")
+        at = (off - self.done) // self.PIECE * 16
+        return digest.digest() == self.digests[at:at + 16]
+
+
 # --- the container --------------------------------------------------------------------------------
 
 class Container:
     def __init__(self, f, header, master):
         self.f, self.header, self.master = f, header, master
+        reencrypting = getattr(header, "reencrypting", False)
+        self.old = Reencryption(f, header, master) if reencrypting else None
 
     @staticmethod
     def newest(f):
@@ -274,10 +319,11 @@ class Container:
                 return cls(f, header, master)
         raise Damaged("no slot opens")
 
-    def unit_cipher(self, number):
+    def unit_cipher(self, number, key=None):
+        key = key or self
         chunk = (number * self.header.unit) >> self.header.chunk_shift
         tweak = struct.pack("<QQ", number, 0)
-        return Cipher(algorithms.AES(self.header.chunk_key(self.master, chunk)), modes.XTS(tweak))
+        return Cipher(algorithms.AES(key.header.chunk_key(key.master, chunk)), modes.XTS(tweak))
 
     def read_unit(self, number):
         unit = self.header.unit
@@ -288,6 +334,11 @@ class Container:
         if self.header.cipher == 0 or data == bytes(unit):
             return data
         plain = bytearray(self.unit_cipher(number).decryptor().update(data))
+        if self.old:
+            old = self.unit_cipher(number, self.old).decryptor().update(data)
+            for at in range(0, unit, 512):
+                if self.old.is_old(number * unit + at, data[at:at + 512]):
+                    plain[at:at + 512] = old[at:at + 512]
         for at in range(0, unit, 512):  # section 0: zero pieces
             if data[at:at + 512] == bytes(512):
                 plain[at:at + 512] = bytes(512)
