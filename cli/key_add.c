@@ -113,12 +113,33 @@ static int show_recovery_key(struct cmd_reach *at, int slot, const struct creden
     return r;
 }
 
+/* Nobody is to think up a passphrase for which there is no slot. What is in the slots that this
+ * version does not know is left to the format. */
+static int check_room(const struct cmd_reach *at, int wanted, struct report *rep)
+{
+    const struct key_format *f = at->c.format;
+    struct key_slot_info used[KEY_SLOTS_MAX];
+    int n = f->slots != NULL ? f->slots(at->c.store, used, KEY_SLOTS_MAX, NULL) : 0;
+
+    if (n == (int)f->max_slots)
+        return report_error(rep, ENOSPC, "all %d key slots are in use (remove one first)", n);
+    if (wanted != KEY_SLOT_ANY && wanted >= (int)f->max_slots)
+        return report_error(rep, EINVAL, "there is no key slot %d (0 to %u)", wanted,
+                            f->max_slots - 1);
+    for (int i = 0; i < n; i++)
+        if (wanted == (int)used[i].index)
+            return report_error(rep, EEXIST, "key slot %d is in use", wanted);
+    return 0;
+}
+
 static int add_slot(struct cmd_reach *at, const struct key_words *w, struct report *rep)
 {
     AUTO_CREDENTIAL struct credential cred = {0};
     AUTO_KEY_VOLUME struct key_volume volume = {0};
     int r = cmd_reach_possible(at, KEY_PATCH_ADD, rep);
 
+    if (r == 0)
+        r = check_room(at, w->slot, rep);
     if (r == 0)
         r = cmd_reach_unlock(at, &w->key, KEY_SLOT_ANY, &volume, rep);
     if (r == 0)
