@@ -2,14 +2,17 @@
 
 /* Fuzzes what reads a native header before its key is known: recognise, check, open, slots, dump,
  * backup, and unlock where no slot asks for real work; first as a container's own header, then as a
- * detached one. Input: one byte of choices, then copy 0, then copy 1, each as far as there are
- * bytes, zeros behind. The choices let a fuzzer past the checksum and the MAC.
+ * detached one. Input: one byte of choices, then copy 0, copy 1, and 512 bytes for each of the two
+ * records of a re-encryption, as far as there are bytes, zeros behind. The choices let a fuzzer
+ * past the checksum and the MACs.
  *
  * What it must never find: a crash, a volume that does not fit its container, a backup that does
  * not open where its original did, a read that wrote. */
 
+#include "base/bytes.h"
 #include "block/memory.h"
 #include "keystore/format.h"
+#include "keystore/native/record.h"
 #include "lib/container.h"
 
 #include <stdlib.h>
@@ -22,6 +25,8 @@ enum {
     READ_ONLY = 8,
     CUT_SHIFT = 4, /* the upper half: how much the container is cut, 0 not at all */
 };
+
+#define RECORD 512 /* bytes of the input for each */
 
 static const uint64_t sizes[16] = {CONTAINER_SIZE,
                                    0,
@@ -65,21 +70,55 @@ static struct devices *devices(void)
     return &d;
 }
 
+/* As much of the input as there is, and the rest of it for what comes next. */
+static void take(unsigned char *to, size_t room, const unsigned char **data, size_t *len)
+{
+    size_t n = *len < room ? *len : room;
+
+    memcpy(to, *data, n);
+    memset(to + n, 0, room - n);
+    *data += n;
+    *len -= n;
+}
+
+/* The records under the MAC that fits copy 0, as far as their bytes are fields. */
+static void seal_records(unsigned char *container)
+{
+    AUTO_SECRET struct secret master = {0}, prk = {0}, keys = {0};
+    struct native_header h;
+
+    container_master(&master);
+    if (native_header_parse(&h, container) < 0 || native_header_prk(&prk, &h, &master) < 0 ||
+        native_record_keys(&keys, &h, &prk) < 0)
+        abort();
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned char *at = container + NATIVE_RECORD_AT + (size_t)i * NATIVE_BLOCK;
+        struct native_record r = {.seq = bytes_get_le64(at + 0x08),
+                                  .done = bytes_get_le64(at + 0x10),
+                                  .zone = bytes_get_le32(at + 0x18)};
+
+        memcpy(r.old_params, at + 0x20, sizeof(r.old_params));
+        memcpy(r.wrapped, at + 0xa0, sizeof(r.wrapped));
+        if (native_record_encode(at, &r, &keys) < 0)
+            abort();
+    }
+}
+
 static void lay_out(struct blk *b, unsigned choices, const unsigned char *data, size_t len)
 {
-    unsigned char *copy[NATIVE_COPIES] = {blk_memory_bytes(b),
-                                          blk_memory_bytes(b) + NATIVE_COPY_STEP};
-    size_t first = len < NATIVE_BLOCK ? len : NATIVE_BLOCK;
-    size_t second = len - first < NATIVE_BLOCK ? len - first : NATIVE_BLOCK;
+    unsigned char *bytes = blk_memory_bytes(b);
+    unsigned char *copy[NATIVE_COPIES] = {bytes, bytes + NATIVE_COPY_STEP};
 
     for (unsigned i = 0; i < NATIVE_COPIES; i++)
-        memset(copy[i], 0, NATIVE_BLOCK);
-    memcpy(copy[0], data, first);
-    memcpy(copy[1], data + first, second);
+        take(copy[i], NATIVE_BLOCK, &data, &len);
+    for (unsigned i = 0; i < 2; i++)
+        take(bytes + NATIVE_RECORD_AT + (size_t)i * NATIVE_BLOCK, RECORD, &data, &len);
     if (choices & SAME_COPIES)
         memcpy(copy[1], copy[0], NATIVE_BLOCK);
     for (unsigned i = 0; i < NATIVE_COPIES && choices & (SEAL_SUM | SEAL_MAC); i++)
         container_reseal(copy[i], (choices & SEAL_MAC) != 0);
+    if (choices & SEAL_MAC)
+        seal_records(bytes);
     b->read_only = (choices & READ_ONLY) != 0;
     b->size = sizes[choices >> CUT_SHIFT & 15];
 }
@@ -193,7 +232,8 @@ static void use(const struct key_format *f, struct blk *header, struct blk *data
     back_up(f, ks, data, n);
     container_credential(&cred, "old horse", NULL);
     if (slots_are_cheap(header) && f->unlock(ks, &cred, KEY_SLOT_ANY, &v, NULL) == 0 &&
-        (v.size == 0 || v.data_offset + v.size > data->size || v.sector_size < 512))
+        (v.size == 0 || v.data_offset + v.size > data->size || v.sector_size < 512 ||
+         (v.mixed && (v.boundary > v.size || v.zone > v.size - v.boundary))))
         abort();
     f->close(ks);
 }
