@@ -19,10 +19,17 @@
 #define KEY_LABEL_MAX 48
 #define KEY_SLOTS_MAX 32 /* in any format */
 
-/* How cipher keys follow from a volume's key: that of chunk c (plaintext offset >> chunk_shift) is
- * HKDF-Expand(prk, head || LE64(c) || tail, key length). */
+/* How cipher keys follow from a volume's key. */
+enum key_derivation {
+    KEY_DERIVE_HKDF, /* chunk c has HKDF-Expand-SHA256(prk, head || LE64(c) || tail, key length) */
+    KEY_DERIVE_HMAC, /* chunk c has HMAC-SHA512(prk, head || LE64(c) || tail), cut to the length */
+    KEY_DERIVE_SINGLE, /* all of the disk has the first bytes of prk */
+};
 struct key_rule {
-    struct secret prk;
+    enum key_derivation derivation;
+    struct secret prk; /* 32 bytes, 64 for HMAC and SINGLE */
+    /* Chunk c begins at c << chunk_shift: bytes of the disk, or where pieces are authenticated
+     * (below) of the container. */
     uint32_t chunk_shift;
     unsigned char head[32];
     size_t head_len;
@@ -30,10 +37,32 @@ struct key_rule {
     size_t tail_len;
 };
 
+/* What makes a data unit's IV or tweak. Offsets are bytes, those of chunks (struct key_rule). */
+enum key_iv {
+    KEY_IV_SECTOR,      /* LE64(number of the sector), zeros */
+    KEY_IV_OFFSET,      /* LE64(offset), zeros */
+    KEY_IV_OFFSET_HASH, /* the first bytes of SHA-256(iv_key || LE64(offset)) */
+};
+
+#define KEY_PIECE_MAX 131072 /* bytes: of an authenticated piece */
+
+/* Sectors that carry their MACs themselves: each is stored as ceil(sector_size / room) pieces, one
+ * behind the other, where room = (piece - MAC length) rounded down to a multiple of 16. A piece is
+ * MAC || ciphertext || unused, its ciphertext one data unit of room bytes, of what is left in the
+ * last one. MAC = HMAC-hash(SHA-256(key || LE64(offset of the piece in the container)),
+ * ciphertext). */
+struct key_auth {
+    char hash[16];     /* as crypto/ calls it: "hmac-sha256"; "": nothing is authenticated */
+    uint32_t piece;    /* bytes, a power of two */
+    struct secret key; /* 64 bytes */
+};
+
 /* What an unlocked container is: all that the stack needs, nothing that it must not see. */
 struct key_volume {
     const char *format;   /* "native" */
-    char cipher[32];      /* as crypto/ calls it: "aes-256-xts" */
+    char cipher[32];      /* as crypto/ calls it, with the bits of the key: "aes-256-xts",
+                             "aes-192-cbc", "camellia-128-cbc", "3des-192-cbc",
+                             "blowfish-448-cbc", "null" */
     uint32_t sector_size; /* bytes: the cipher's data unit */
     uint64_t data_offset; /* bytes from the start of the container */
     uint64_t size;        /* bytes of the disk */
@@ -43,6 +72,9 @@ struct key_volume {
     char label[KEY_LABEL_MAX + 1]; /* terminated; print it through report_escape */
     unsigned slot;                 /* the one that opened; of no meaning after import() */
     struct key_rule rule;
+    enum key_iv iv;
+    struct secret iv_key; /* 64 bytes, for KEY_IV_OFFSET_HASH */
+    struct key_auth auth;
 
     /* A re-encryption that is not finished: below boundary the disk is under rule, from there on
      * under old_rule. Of zone bytes at the boundary each 512-byte piece may be either: who opens

@@ -29,6 +29,8 @@ void key_volume_done(struct key_volume *v)
 {
     secret_done(&v->rule.prk);
     secret_done(&v->old_rule.prk);
+    secret_done(&v->iv_key);
+    secret_done(&v->auth.key);
 }
 
 /* Read up to LOOK bytes at off, a multiple of LOOK or of a smaller granule; the rest is zeros. */

@@ -63,6 +63,10 @@ static int describe(struct sector_spec *ret, struct chunk_rule *old, const struc
     };
     if (ret->cipher == NULL)
         return report_error(rep, EOPNOTSUPP, "this version has no cipher %s", key->cipher);
+    if (key->rule.derivation != KEY_DERIVE_HKDF || key->iv != KEY_IV_SECTOR ||
+        key->auth.hash[0] != '\0')
+        return report_error(rep, EOPNOTSUPP, "this version cannot read disks of the %s format",
+                            key->format);
     *old = vol_chunk_rule(&key->old_rule);
     return 0;
 }
