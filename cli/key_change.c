@@ -14,8 +14,8 @@ static const char usage[] =
     "Puts a new key in the place of the old one, also while the container is mounted. Asks for the\n"
     "old passphrase, then twice for the new one, unless options say where they come from; when both\n"
     "come from standard input (-), the new one is its second line. At every moment one of both\n"
-    "opens the container. The slot that the old key opens is the one that changes, and it keeps its\n"
-    "label.\n"
+    "opens the container. The slot that the old key opens is the one that changes. It keeps its label,\n"
+    "and without --kdf options it does not become cheaper to guess.\n"
     "\n"
     CMD_CREDENTIAL_USAGE
     CMD_NEW_CREDENTIAL_USAGE

@@ -28,7 +28,7 @@ static int change_impossible(const struct key_format *f, enum key_patch_what wha
                         f->name);
 }
 
-/* A format's own way to make this change, or NULL. */
+/* Can the format make this change by itself, in one step? */
 static bool change_direct(const struct key_format *f, enum key_patch_what what)
 {
     switch (what) {

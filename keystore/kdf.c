@@ -177,3 +177,23 @@ int kdf_choose(struct kdf_cost *ret, const struct kdf_request *req, struct repor
     }
     return calibrate(ret, req->time_ms != 0 ? req->time_ms : NEW_TIME_MS, t_max, rep);
 }
+
+int kdf_choose_instead(struct kdf_cost *ret, const struct kdf_request *req,
+                       const struct kdf_cost *old, struct report *rep)
+{
+    uint64_t available = kdf_memory_available(), memory = (uint64_t)old->m_kib * 1024;
+    bool asked = req->memory != 0 || req->time_ms != 0 || req->iterations != 0;
+    struct kdf_request at_least = *req;
+    struct kdf_cost usual;
+    int r;
+
+    if (asked || !kdf_allowed(old) || !kdf_fits(memory, available))
+        return kdf_choose(ret, req, rep);
+    kdf_default_cost(&usual, available);
+    if (old->m_kib > usual.m_kib)
+        at_least.memory = memory;
+    r = kdf_choose(ret, &at_least, rep);
+    if (r == 0 && ret->m_kib == old->m_kib && old->t > ret->t)
+        ret->t = old->t;
+    return r;
+}

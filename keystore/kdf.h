@@ -30,6 +30,10 @@ int kdf_request_check(const struct kdf_request *req, struct report *rep);
  * never below 64 MiB and 3 passes). -EINVAL outside the limits, -ENOMEM more than this machine has.
  */
 int kdf_choose(struct kdf_cost *ret, const struct kdf_request *req, struct report *rep);
+/* The same for a slot that takes the place of one that costs old: what nobody asked to be cheaper
+ * is not, as far as old is within the limits and this machine has the memory. */
+int kdf_choose_instead(struct kdf_cost *ret, const struct kdf_request *req,
+                       const struct kdf_cost *old, struct report *rep);
 /* The memory, and the fewest passes, that a new slot gets by itself where so many bytes are
  * available. */
 void kdf_default_cost(struct kdf_cost *ret, uint64_t available);

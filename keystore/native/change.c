@@ -81,7 +81,8 @@ static int wrap(struct key_store *ks, const struct credential *cred, const char 
                             NATIVE_SLOT_LABEL);
     if (label == NULL && p->what == KEY_PATCH_CHANGE)
         label = old.label;
-    r = kdf_choose(&cost, kdf, rep);
+    r = p->what == KEY_PATCH_CHANGE ? kdf_choose_instead(&cost, kdf, &old.cost, rep)
+                                    : kdf_choose(&cost, kdf, rep);
     return r < 0 ? r
                  : native_slot_wrap(p->bytes, p->slot, &ks->copy[ks->current].header, &cost, label,
                                     cred, &ks->master, rep);

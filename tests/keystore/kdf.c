@@ -150,6 +150,31 @@ static void a_longer_time_gives_more_passes(void **state)
     assert_in_range(cost.t, 3, 12);
 }
 
+static void what_replaces_a_dear_slot_is_not_cheaper_unless_asked_for(void **state)
+{
+    static const struct {
+        struct kdf_cost old;
+        struct kdf_request req;
+        struct kdf_cost least, most;
+    } asks[] = {
+        {{320 * 1024, 20, 1}, {0}, {320 * 1024, 20, 1}, {320 * 1024, 20, 1}},
+        {{8, 1, 1}, {0}, {256 * 1024, 3, 1}, {256 * 1024, 12, 1}},
+        {{320 * 1024, 20, 1}, {64 * MIB, 0, 3}, {64 * 1024, 3, 1}, {64 * 1024, 3, 1}},
+        {{320 * 1024, 99, 1}, {0}, {256 * 1024, 3, 1}, {256 * 1024, 12, 1}}, /* impossible */
+    };
+
+    (void)state;
+    if (kdf_memory_available() < GIB)
+        skip();
+    for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
+        struct kdf_cost cost;
+
+        assert_int_equal(kdf_choose_instead(&cost, &asks[i].req, &asks[i].old, NULL), 0);
+        assert_int_equal(cost.m_kib, asks[i].least.m_kib);
+        assert_in_range(cost.t, asks[i].least.t, asks[i].most.t);
+    }
+}
+
 static double cpu_ms(const struct kdf_cost *cost)
 {
     AUTO_SECRET struct secret password = {0};
@@ -243,6 +268,7 @@ int main(void)
         cmocka_unit_test(the_default_follows_the_memory_available),
         cmocka_unit_test(a_request_is_met_exactly_or_refused),
         cmocka_unit_test(a_longer_time_gives_more_passes),
+        cmocka_unit_test(what_replaces_a_dear_slot_is_not_cheaper_unless_asked_for),
         cmocka_unit_test(a_calibrated_slot_takes_the_time_that_was_asked_for),
         cmocka_unit_test_setup_teardown(without_cgroups_the_machine_counts, make_machine,
                                         machine_remove),

@@ -11,6 +11,7 @@
 #include "keystore/recovery.h"
 #include "keystore/unlock.h"
 #include "lib/container.h"
+#include "lib/files.h"
 #include "lib/test.h"
 
 #include <errno.h>
@@ -356,6 +357,87 @@ static void what_the_reference_wrote_is_read_here(void **state)
     }
 }
 
+static void change_slot(struct blk *b, bool keyed, enum key_patch_what what, int slot,
+                        const char *passphrase)
+{
+    const struct kdf_request cheapest = {.memory = 64 << 20, .iterations = 3};
+    const struct key_format *native = key_format_named("native");
+    AUTO_CREDENTIAL struct credential old = {0}, cred = {0};
+    AUTO_KEY_VOLUME struct key_volume v = {0};
+    struct key_patch p = {.what = what, .slot = (unsigned)slot};
+    struct key_store *ks = NULL;
+
+    container_credential(&old, "old horse", NULL);
+    container_credential(&cred, passphrase, NULL);
+    assert_int_equal(native->open(&ks, b, b, NULL), 0);
+    assert_int_equal(native->unlock(ks, &old, KEY_SLOT_ANY, &v, NULL), 0);
+    if (passphrase != NULL)
+        assert_int_equal(native->seal(ks, what, &cred, slot, NULL, &cheapest, &p, NULL), 0);
+    native->forget(ks, !keyed);
+    assert_int_equal(native->apply(ks, &p, NULL), 0);
+    native->close(ks);
+}
+
+/* What the reference reads with a passphrase: 0 when it opens, and then the pattern is there. */
+static int reference_opens(const char *path, const char *passphrase)
+{
+    unsigned char got[512], want[512];
+    char command[512];
+    size_t n;
+    FILE *p;
+
+    snprintf(command, sizeof(command), REFERENCE " read %s 0 512 --passphrase '%s' 2>/dev/null",
+             path, passphrase);
+    p = popen(command, "re");
+    assert_non_null(p);
+    n = fread(got, 1, sizeof(got), p);
+    if (pclose(p) != 0)
+        return -1;
+    pattern(want, 0, sizeof(want));
+    assert_int_equal(n, sizeof(got));
+    assert_memory_equal(got, want, sizeof(got));
+    return 0;
+}
+
+/* It checks the checksum and the MAC of the newest copy: here the only one. */
+static void assert_reference_opens(const char *path, unsigned only, const char *passphrase,
+                                   int want)
+{
+    char copy[64], command[256], out[64];
+
+    snprintf(command, sizeof(command),
+             "cp %s %s && dd if=/dev/zero of=%s bs=4096 count=1 seek=%u conv=notrunc 2>/dev/null",
+             path, in_folder(copy, "one-copy"), copy, !only * NATIVE_COPY_STEP / 4096);
+    assert_int_equal(test_run(out, sizeof(out), "%s", command), 0);
+    assert_int_equal(reference_opens(copy, passphrase), want);
+}
+
+static void the_reference_opens_what_was_changed_here(void **state)
+{
+    char path[64], words[256];
+
+    (void)state;
+    for (unsigned keyed = 0; keyed < 2; keyed++) {
+        AUTO_BLK struct blk *b = NULL;
+
+        snprintf(words, sizeof(words),
+                 "make %s --size 64K --pattern 0:512 --passphrase 'old horse'",
+                 in_folder(path, "changed"));
+        reference(words, NULL, 0);
+        b = open_file(path);
+        change_slot(b, keyed, KEY_PATCH_ADD, 13, "second");
+        assert_reference_opens(path, keyed, "second", 0);
+        change_slot(b, keyed, KEY_PATCH_CHANGE, 13, "third");
+        assert_reference_opens(path, keyed, "third", 0);
+        assert_reference_opens(path, keyed, "second", -1);
+        change_slot(b, keyed, KEY_PATCH_REMOVE, 13, NULL);
+        assert_reference_opens(path, keyed, "third", -1);
+        assert_reference_opens(path, keyed, "old horse", 0);
+        change_slot(b, keyed, KEY_PATCH_ERASE, 0, NULL);
+        assert_reference_opens(path, keyed, "old horse", -1);
+    }
+}
+
 /* A credential as a user gives it, through a file. */
 static void credential_of(struct credential *c, const char *passphrase)
 {
@@ -448,6 +530,7 @@ int main(void)
         cmocka_unit_test(frozen_containers_open_with_their_plaintext),
         cmocka_unit_test(the_reference_reads_what_was_written_here),
         cmocka_unit_test(what_the_reference_wrote_is_read_here),
+        cmocka_unit_test(the_reference_opens_what_was_changed_here),
         cmocka_unit_test(recovery_keys_open_in_any_spelling_on_both_sides),
         cmocka_unit_test(chunk_keys_are_the_reference_s),
     };
