@@ -136,7 +136,7 @@ int cmd_reach_open(struct cmd_reach *ret, const char *container, const char *hea
                    struct report *rep)
 {
     const struct blk_file_spec spec = {.path = container, .direct = BLK_DIRECT_OFF};
-    AUTO_REACH struct cmd_reach at = {0};
+    AUTO_REACH struct cmd_reach at = {.unlocked = KEY_SLOT_ANY};
     pid_t holder = 0;
     int r = key_container_open(&at.c, &spec, header, &holder, rep);
 
@@ -221,6 +221,8 @@ int cmd_reach_unlock(struct cmd_reach *at, const struct credential_source *key, 
 {
     int r = key_unlock_with(&at->c, key, slot, ret, rep);
 
+    if (r == 0)
+        at->unlocked = (int)ret->slot;
     if (r == 0 && !at->mounted && at->c.format->repair != NULL)
         r = at->c.format->repair(at->c.store, rep);
     return r;
@@ -258,7 +260,7 @@ int cmd_reach_remove(struct cmd_reach *at, int slot, bool force, struct report *
 
     if (!at->mounted)
         return key_change_remove(&at->c, slot, force, rep);
-    if (at->c.format->seal != NULL)
+    if (slot == at->unlocked && at->c.format->seal != NULL)
         r = at->c.format->seal(at->c.store, KEY_PATCH_REMOVE, NULL, slot, NULL, NULL, &patch, rep);
     patch.force = force;
     return r < 0 ? r : ask_mount(at, &patch, rep);

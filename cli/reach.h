@@ -12,6 +12,7 @@ struct cmd_reach {
     struct key_container c;   /* when mounted: for looking, without lock */
     bool mounted;             /* mount is who writes */
     struct serve_found mount; /* owned */
+    int unlocked;             /* the slot that opened, or KEY_SLOT_ANY */
 };
 
 /* Open and lock a container for a change of its header, or find the mount that has it. header is
@@ -41,7 +42,8 @@ int cmd_reach_unlock(struct cmd_reach *at, const struct credential_source *key, 
  * answer, it may have been done all the same, which is said. */
 int cmd_reach_put(struct cmd_reach *at, enum key_patch_what what, const struct credential *cred,
                   int slot, const char *label, const struct kdf_request *kdf, struct report *rep);
-/* Locked or not. Errors as key_change_remove, and those of cmd_job_run as above. */
+/* Unlocked or not; the slot that opened only as long as it holds what opened. Errors as
+ * key_change_remove, and those of cmd_job_run as above. */
 int cmd_reach_remove(struct cmd_reach *at, int slot, bool force, struct report *rep);
 /* Every slot; the same. */
 int cmd_reach_erase(struct cmd_reach *at, struct report *rep);
