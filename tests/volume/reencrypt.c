@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DISK = 192 * 1024, SIZE = NATIVE_DATA + DISK, ZONE = 64 * 1024 };
+enum { DATA = 0x81000, DISK = 192 * 1024, SIZE = DATA + DISK, ZONE = 64 * 1024 };
 
 /* What is on the disk: text, zeros, and runs of 512 bytes of either. */
 static unsigned char disk[DISK];
@@ -93,6 +93,7 @@ static struct blk *container(uint32_t unit)
     struct blk *b = NULL;
 
     h.unit = unit;
+    h.data_offset = DATA; /* as little as there may be before it */
     h.capacity = DISK;
     container_block(block, &h);
     assert_int_equal(blk_memory_open(&b, SIZE, 1), 0);
@@ -183,13 +184,18 @@ static int can_be_finished(struct blk *left)
     return r != 0 ? r : opens_and_reads(b, true);
 }
 
-/* Reading always; writing and going on in some of the many. */
+/* Reading, and in some of the many writing and going on. Where every subset of a header's pieces is
+ * tried, some will do: those that are not whole are all the same. */
 static int any_crash(struct blk *left, const struct blk_record_crash *crash, void *arg)
 {
     unsigned more = test_random(&seed) % 16;
-    int r = opens_and_reads(left, true);
+    int r;
 
-    (void)crash, (void)arg;
+    (void)arg;
+    if (crash->density == BLK_RECORD_BITS && more < 12)
+        return 0;
+    more = test_random(&seed) % 16;
+    r = opens_and_reads(left, true);
     if (r == 0 && more < 2)
         r = opens_and_reads(left, false);
     return r != 0 || more < 1 || more > 2 ? r : can_be_finished(left);
@@ -287,8 +293,7 @@ static void nothing_is_under_the_old_key_afterwards(void **state)
     AUTO_BLK struct blk *b = container(4096), *before = copy_of(b);
     AUTO_KEY_CONTAINER struct key_container old = {0};
     AUTO_KEY_VOLUME struct key_volume key = {0};
-    const unsigned char *then = blk_memory_bytes(before) + NATIVE_DATA,
-                        *now = blk_memory_bytes(b) + NATIVE_DATA;
+    const unsigned char *then = blk_memory_bytes(before) + DATA, *now = blk_memory_bytes(b) + DATA;
     static unsigned char text[DISK];
     struct vol_stack s = {0};
 
@@ -300,7 +305,7 @@ static void nothing_is_under_the_old_key_afterwards(void **state)
         assert_true(bytes_are_zero(now + at, 16) || memcmp(then + at, now + at, 16) != 0);
     assert_true(bytes_are_zero(blk_memory_bytes(b) + NATIVE_RECORD_AT, 0x50000));
     /* The old header over the new data: it opens, and all it shows is noise. */
-    memcpy(blk_memory_bytes(before) + NATIVE_DATA, now, DISK);
+    memcpy(blk_memory_bytes(before) + DATA, now, DISK);
     adopt(&old, copy_of(before));
     assert_int_equal(unlock(&old, "old horse", &key, NULL), 0);
     assert_int_equal(build(&s, &old, &key), 0);
@@ -365,7 +370,7 @@ static void a_medium_that_fails_stops_it_and_loses_nothing(void **state)
 
         for (unsigned after = 0; r < 0; after++) {
             struct blk_fault rule = {.ops = faults[i].ops,
-                                     .off = faults[i].ops == BLK_FAULT_READ ? NATIVE_DATA : 0,
+                                     .off = faults[i].ops == BLK_FAULT_READ ? DATA : 0,
                                      .len = faults[i].ops == BLK_FAULT_READ ? DISK : 0,
                                      .after = after,
                                      .err = faults[i].err,
