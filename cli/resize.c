@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* clang-format off */
@@ -29,7 +30,8 @@ static const char usage[] =
     "\n"
     "The file system on the disk does not change by this. After growing the disk, grow the file\n"
     "system: resize2fs DEVICE, xfs_growfs DIR, or btrfs filesystem resize max DIR. Shrink the file\n"
-    "system first, and only then the disk.\n"
+    "system first, and only then the disk. Make a new \"header backup\" afterwards: the size is part of\n"
+    "the header.\n"
     "\n"
     "  --force                  cut off what a file system or partition still uses, or may use\n"
     CMD_YES_USAGE
@@ -160,8 +162,19 @@ void cmd_size_say(const char *which, uint64_t now, uint64_t before)
     if (now == before)
         printf("%s has %s already: nothing to do\n", shown, size_format(text, now));
     else
-        printf("%s has %s now, it had %s\n", shown, size_format(text, now),
-               size_format(old, before));
+        printf("%s has %s now, it had %s\n"
+               "a header backup from before does not fit any more: make a new one\n",
+               shown, size_format(text, now), size_format(old, before));
+}
+
+/* Nobody shall type a passphrase for words that cannot be right. */
+static int check_words(const struct request *q)
+{
+    struct stat st;
+
+    if (q->size.how == CMD_SIZE_ALL && stat(q->which, &st) == 0 && !S_ISBLK(st.st_mode))
+        return cmd_usage(&cmd_resize, "which size? Only a block device has one of its own");
+    return 0;
 }
 
 static int find_size(uint64_t *ret, struct volume *v, const struct request *q, uint64_t now,
@@ -286,7 +299,8 @@ static int run(int argc, char **argv)
         return cmd_resize_mounted(&f, &q.size, &rep);
     if (r == 0 && f.folder.owner == geteuid()) /* a dead mount of ours: its container */
         q.which = f.record.container;
-    return resize_container(&q, &rep);
+    r = check_words(&q);
+    return r < 0 ? r : resize_container(&q, &rep);
 }
 
 const struct command cmd_resize = {

@@ -17,7 +17,7 @@ struct cmd_size {
 
 /* The size that a disk of now bytes is to have; not for ALL. -EINVAL, said. */
 int cmd_size_of(uint64_t *ret, const struct cmd_size *want, uint64_t now, struct report *rep);
-/* "photos.hv: 12 GiB, was 10 GiB" to stdout. */
+/* "photos.hv has 12 GiB now, it had 10 GiB", and what follows from that, to stdout. */
 void cmd_size_say(const char *which, uint64_t now, uint64_t before);
 
 /* The disk of a mounted volume: its process makes it larger, and the loop device that attach made

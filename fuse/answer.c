@@ -7,6 +7,7 @@
 #include "fuse/resize.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,6 +130,7 @@ static void follow(struct daemon *d)
         return;
     d->record.size = info.size;
     serve_slot_publish(d->slot, &d->record, &d->log);
+    report_info(&d->log, "the disk has %" PRIu64 " bytes now", info.size);
 }
 
 static struct json_object *answer(struct daemon *d, struct json_object *request, int *fd)

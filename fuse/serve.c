@@ -240,7 +240,9 @@ void serve_close(struct serve *s)
     free(s);
 }
 
-/* The kernel believes in the old size until it asks again, which it does at the next look. */
+/* The kernel believes in the old size until it asks again. It is told that attributes are stale and
+ * no more (-1): it drops cached pages by itself when it sees another size, and to drop them here
+ * could mean to wait for a request that we have not answered. */
 int serve_grow(struct serve *s, uint64_t size, struct report *rep)
 {
     int r = serve_hold(s, rep);
@@ -252,7 +254,7 @@ int serve_grow(struct serve *s, uint64_t size, struct report *rep)
     pthread_rwlock_unlock(&s->size);
     serve_release(s);
     if (r == 0)
-        fuse_lowlevel_notify_inval_inode(s->session, SERVE_IMAGE, 0, 0);
+        fuse_lowlevel_notify_inval_inode(s->session, SERVE_IMAGE, -1, 0);
     return r;
 }
 
