@@ -122,8 +122,35 @@ static void dump_copy(struct key_dump *to, const struct key_store *ks, unsigned 
     to->end(to);
 }
 
+static bool is_reencrypting(const struct key_store *ks)
+{
+    return ks->copy[ks->current].header.incompat & NATIVE_INCOMPAT_REENCRYPT;
+}
+
+/* How far a re-encryption is, as far as can be said without the key: a record may be an old one. */
+static void dump_record(struct key_dump *to, struct blk *b, unsigned i)
+{
+    unsigned char block[NATIVE_BLOCK] __attribute__((aligned(NATIVE_ALIGN)));
+    const uint64_t off = NATIVE_RECORD_AT + i * NATIVE_BLOCK;
+    struct native_record r;
+    char name[16];
+
+    if (blk_read(b, block, NATIVE_BLOCK, off) < 0)
+        return;
+    native_record_parse(&r, block);
+    snprintf(name, sizeof(name), "record_%u", i);
+    to->begin(to, name);
+    to->number(to, "offset", off);
+    to->number(to, "seq", r.seq);
+    to->number(to, "done", r.done);
+    to->number(to, "zone", r.zone);
+    to->end(to);
+}
+
 void native_dump(struct key_store *ks, struct key_dump *to)
 {
     for (unsigned i = 0; i < NATIVE_COPIES; i++)
         dump_copy(to, ks, i);
+    for (unsigned i = 0; i < 2 && is_reencrypting(ks); i++)
+        dump_record(to, ks->b, i);
 }

@@ -63,6 +63,15 @@ int native_record_encode(unsigned char block[NATIVE_BLOCK], const struct native_
     return record_mac(block + AT_MAC, block, keys);
 }
 
+void native_record_parse(struct native_record *ret, const unsigned char block[NATIVE_BLOCK])
+{
+    *ret = (struct native_record){.seq = bytes_get_le64(block + AT_SEQ),
+                                  .done = bytes_get_le64(block + AT_DONE),
+                                  .zone = bytes_get_le32(block + AT_ZONE)};
+    memcpy(ret->old_params, block + AT_OLD_PARAMS, NATIVE_PARAMS);
+    memcpy(ret->wrapped, block + AT_WRAPPED, sizeof(ret->wrapped));
+}
+
 /* A new key is all that changes: the disk stays where it is, in sectors of the same size. */
 static bool params_match(const unsigned char *a, const unsigned char *b)
 {
@@ -92,11 +101,7 @@ int native_record_decode(struct native_record *ret, const unsigned char block[NA
     if (memcmp(block + AT_MAGIC, record_magic, sizeof(record_magic)) != 0 ||
         !secret_equal(mac, block + AT_MAC, sizeof(mac)))
         return -EBADMSG;
-    *ret = (struct native_record){.seq = bytes_get_le64(block + AT_SEQ),
-                                  .done = bytes_get_le64(block + AT_DONE),
-                                  .zone = bytes_get_le32(block + AT_ZONE)};
-    memcpy(ret->old_params, block + AT_OLD_PARAMS, NATIVE_PARAMS);
-    memcpy(ret->wrapped, block + AT_WRAPPED, sizeof(ret->wrapped));
+    native_record_parse(ret, block);
     return record_sane(ret, h) && params_match(ret->old_params, params) ? 0 : -EBADMSG;
 }
 

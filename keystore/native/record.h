@@ -35,6 +35,8 @@ int native_record_keys(struct secret *keys, const struct native_header *h,
 /* Fill all of block. -EIO. */
 int native_record_encode(unsigned char block[NATIVE_BLOCK], const struct native_record *r,
                          const struct secret *keys);
+/* What the bytes claim; nothing is checked. */
+void native_record_parse(struct native_record *ret, const unsigned char block[NATIVE_BLOCK]);
 /* Check block, of which nothing is trusted, and take it apart. params is the parameter block of the
  * header h that refers to it. -EBADMSG, in silence, when it is no record of this re-encryption, or
  * one that says what cannot be; -EIO. */
