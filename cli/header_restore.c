@@ -42,8 +42,8 @@ static const char usage[] =
     "  hushvol header restore photos.hv /media/stick/photos.header\n"
     "\n"
     "Exit status: 0 restored, 1 failed or not confirmed, 2 wrong words or nobody to ask, 4 FILE is\n"
-    "no backup, is damaged, or the container is cut short, 5 mounted or in use, 6 not possible in\n"
-    "this format, 7 no such file.\n";
+    "no backup, is damaged, or the container is cut short, 5 mounted, in use or being re-encrypted,\n"
+    "6 not possible in this format, 7 no such file.\n";
 /* clang-format on */
 
 static const struct option options[] = {
@@ -138,14 +138,22 @@ static bool same_container(const struct restore *q)
 /* A header of the same container: is the volume key still the same? */
 static int check_key(struct restore *q)
 {
-    struct report *rep = q->words->force ? NULL : q->rep;
-    int r = q->backup.format->restore_check(q->backup.store, q->at.store, rep);
+    const struct key_format *f = q->backup.format;
+    int r = f->restore_check(q->backup.store, q->at.store, NULL);
 
-    if (r == -EPERM && q->words->force)
+    if (r == 0 || (r == -EPERM && q->words->force))
         return 0;
+    r = f->restore_check(q->backup.store, q->at.store, q->rep);
     if (r == -EPERM)
         report_warn(q->rep, "nothing was changed; --force restores it all the same");
     return r;
+}
+
+/* Half of the data has a key that only the header there knows. */
+static bool is_being_reencrypted(const struct restore *q)
+{
+    return q->at.format == q->backup.format &&
+           q->backup.format->restore_check(q->backup.store, q->at.store, NULL) == -EBUSY;
 }
 
 /* May the backup take this place? */
@@ -154,7 +162,7 @@ static int check_place(struct restore *q)
     const struct header_words *w = q->words;
     char question[REPORT_LINE];
 
-    if (q->at.store != NULL && same_container(q))
+    if (q->at.store != NULL && (same_container(q) || is_being_reencrypted(q)))
         return check_key(q);
     if (q->at.store != NULL)
         snprintf(question, sizeof(question),

@@ -260,7 +260,7 @@ struct key_format {
      * nothing about uuids: that is its caller's. At every moment one of both opens. */
     int (*restore)(struct key_store *backup, struct blk *header, struct report *rep);
     /* May backup go where ks is without losing data? -EPERM the volume key or the geometry differ,
-     * said. */
+     * -EBUSY ks is being re-encrypted; said. */
     int (*restore_check)(struct key_store *backup, struct key_store *ks, struct report *rep);
     /* Every field of every copy. Trusts nothing, shows no secret. */
     void (*dump)(struct key_store *ks, struct key_dump *to);

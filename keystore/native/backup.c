@@ -9,6 +9,8 @@
  * medium: until the second place is touched the old header opens, from then on the new one does. In
  * between the sequence numbers decide, and both copies are whole. */
 
+#include "keystore/native/reencrypt.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,19 +29,10 @@ uint64_t native_header_size(struct key_store *ks)
     return NATIVE_DATA;
 }
 
-static int check_reencryption(const struct native_header *h, struct report *rep)
-{
-    if (h->incompat & NATIVE_INCOMPAT_REENCRYPT)
-        return report_error(rep, EBUSY,
-                            "the container is being re-encrypted: a backup from now would not "
-                            "fit it later (let \"hushvol reencrypt\" finish first)");
-    return 0;
-}
-
 int native_backup(struct key_store *ks, struct blk *to, struct report *rep)
 {
     const struct native_copy *c = &ks->copy[ks->current];
-    int r = check_reencryption(&c->header, rep);
+    int r = native_reencrypt_none(ks, "a backup, which would not fit it later,", rep);
 
     return r < 0 ? r : native_store_create(to, c->block, rep);
 }
@@ -86,11 +79,14 @@ int native_restore_check(struct key_store *backup, struct key_store *ks, struct 
 {
     const struct native_header *from = &backup->copy[backup->current].header;
     const struct native_header *now = &ks->copy[ks->current].header;
+    int r = native_reencrypt_none(ks, "another header", rep);
 
-    if ((from->incompat | now->incompat) & NATIVE_INCOMPAT_REENCRYPT)
+    if (r < 0)
+        return r;
+    if (from->incompat & NATIVE_INCOMPAT_REENCRYPT)
         return report_error(rep, EPERM,
-                            "the container is being re-encrypted: with another header its data "
-                            "would be lost (let \"hushvol reencrypt\" finish first)");
+                            "the backup is from the middle of a re-encryption, whose records are "
+                            "not in it");
     if (memcmp(from->params_sha256, now->params_sha256, sizeof(now->params_sha256)) != 0)
         return report_error(rep, EPERM,
                             "the backup has another volume key than the container has now: what "
