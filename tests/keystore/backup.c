@@ -228,6 +228,26 @@ static void what_would_lose_data_is_known_before(void **state)
     from = now;
     from.capacity -= from.unit;
     assert_int_equal(restore_check(from, now, "was resized"), -EPERM);
+    from = now;
+    from.incompat = NATIVE_INCOMPAT_REENCRYPT;
+    assert_int_equal(restore_check(from, now, "middle of a re-encryption"), -EPERM);
+    assert_int_equal(restore_check(now, from, "not finished"), -EBUSY);
+}
+
+static void a_running_reencryption_is_not_backed_up(void **state)
+{
+    struct native_header h = container_header();
+    AUTO_BLK struct blk *b = NULL, *to = NULL;
+    struct key_store *ks;
+
+    (void)state;
+    h.incompat = NATIVE_INCOMPAT_REENCRYPT;
+    b = container(h, "old horse");
+    ks = opened(b, b);
+    assert_int_equal(blk_memory_open(&to, native->header_size(ks), 1), 0);
+    assert_int_equal(native->backup(ks, to, NULL), -EBUSY);
+    native->close(ks);
+    assert_true(bytes_are_zero(blk_memory_bytes(to), to->size));
 }
 
 /* --- dump --- */
@@ -434,6 +454,7 @@ int main(void)
         cmocka_unit_test(a_crash_during_a_restore_leaves_a_header_that_opens),
         cmocka_unit_test(a_restore_that_fails_stops_before_the_good_copy),
         cmocka_unit_test(what_would_lose_data_is_known_before),
+        cmocka_unit_test(a_running_reencryption_is_not_backed_up),
         cmocka_unit_test(a_dump_has_the_fields_of_both_copies),
         cmocka_unit_test(equal_copies_are_shown_once),
         cmocka_unit_test(a_dump_shows_nothing_that_a_passphrase_can_be_guessed_with),
