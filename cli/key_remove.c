@@ -57,7 +57,8 @@ static void say_if_none_is_left(const struct cmd_reach *at, const struct key_wor
     AUTO_KEY_CONTAINER struct key_container c = {0};
     struct key_slot_info left[KEY_SLOTS_MAX];
 
-    if (w->force && cmd_reach_look(&c, w->container, w->header, NULL) == 0 &&
+    if (w->force && at->c.format->slots != NULL &&
+        cmd_reach_look(&c, w->container, w->header, NULL) == 0 &&
         c.format->slots(c.store, left, KEY_SLOTS_MAX, NULL) == 0)
         report_warn(rep, "no key slot is left: %snothing but a header backup opens it again",
                     at->mounted ? "once it is unmounted, " : "");

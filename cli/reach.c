@@ -124,12 +124,13 @@ static int check_mount(const struct serve_found *f, const char **header, struct 
     return 0;
 }
 
-static int look_through_mount(struct cmd_reach *at, const char *header, struct report *rep)
+static int look_through_mount(struct cmd_reach *at, const char *container, const char *header,
+                              struct report *rep)
 {
     int r = check_mount(&at->mount, &header, rep);
 
     at->mounted = true;
-    return r < 0 ? r : look(&at->c, at->mount.record.container, header, rep);
+    return r < 0 ? r : look(&at->c, container, header, rep);
 }
 
 int cmd_reach_open(struct cmd_reach *ret, const char *container, const char *header,
@@ -143,7 +144,7 @@ int cmd_reach_open(struct cmd_reach *ret, const char *container, const char *hea
     if (r == -EBUSY) {
         if (find_mount(&at.mount, container) < 0)
             return cmd_busy(container, header, holder, rep);
-        r = look_through_mount(&at, header, rep);
+        r = look_through_mount(&at, container, header, rep);
     }
     if (r < 0)
         return r;
