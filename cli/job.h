@@ -8,9 +8,16 @@
 
 struct json_object;
 
-/* The mount that a user means, whose process answers, and whether it is suspended. -ENOENT none;
- * -ESRCH its process died; as serve_control_ask. All said. */
-int cmd_find_served(struct serve_found *ret, const char *word, bool *suspended, struct report *rep);
+/* How a mount is now. */
+struct cmd_served {
+    bool suspended;
+    bool cache;          /* the kernel caches pages of the image */
+    bool waits_for_room; /* some writes do */
+};
+/* The mount that a user means, whose process answers. -ENOENT none; -ESRCH its process died; as
+ * serve_control_ask. All said. */
+int cmd_find_served(struct serve_found *ret, struct cmd_served *now, const char *word,
+                    struct report *rep);
 
 struct cmd_job {
     const char *word;         /* the request that starts it */

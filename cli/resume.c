@@ -157,7 +157,7 @@ static int run(int argc, char **argv)
     AUTO_FOUND struct serve_found f = {0};
     struct request q = {.slot = KEY_SLOT_ANY};
     struct report rep;
-    bool suspended;
+    struct cmd_served now;
     int r = take_words(&q, argc, argv);
 
     if (r < 0)
@@ -165,10 +165,10 @@ static int run(int argc, char **argv)
     if (q.help)
         return cmd_help(&cmd_resume);
     report_stderr_init(&rep, "resume", q.word);
-    r = cmd_find_served(&f, q.word, &suspended, &rep);
+    r = cmd_find_served(&f, &now, q.word, &rep);
     if (r < 0)
         return r;
-    if (!suspended) {
+    if (!now.suspended) {
         report_info(&rep, "%s is not suspended", f.record.name);
         return 0;
     }

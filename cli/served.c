@@ -8,9 +8,17 @@
 #include <errno.h>
 #include <json-c/json.h>
 
-int cmd_find_served(struct serve_found *ret, const char *word, bool *suspended, struct report *rep)
+static int64_t number(struct json_object *o, const char *key)
 {
-    struct json_object *answer, *v = NULL;
+    struct json_object *v = NULL;
+
+    return json_object_object_get_ex(o, key, &v) ? json_object_get_int64(v) : 0;
+}
+
+int cmd_find_served(struct serve_found *ret, struct cmd_served *now, const char *word,
+                    struct report *rep)
+{
+    struct json_object *answer;
     int r = serve_registry_find(ret, word);
 
     if (r == -ENOENT)
@@ -23,8 +31,9 @@ int cmd_find_served(struct serve_found *ret, const char *word, bool *suspended, 
     r = serve_control_ask(&answer, ret, "status", NULL, rep);
     if (r < 0)
         return r;
-    json_object_object_get_ex(answer, "suspended", &v);
-    *suspended = json_object_get_boolean(v);
+    *now = (struct cmd_served){.suspended = number(answer, "suspended") != 0,
+                               .cache = number(answer, "cache") != 0,
+                               .waits_for_room = number(answer, "waiting_for_space") > 0};
     json_object_put(answer);
     return 0;
 }

@@ -104,7 +104,6 @@ static void sync_above(const struct serve_found *f, struct above *above, struct 
         sync_file_system(f->record.filesystem, rep);
     }
     cmd_loop_each(flush_loop, above);
-    sync_image(above->image);
 }
 
 static void visit_threads(const char *mountpoint)
@@ -115,7 +114,7 @@ static void visit_threads(const char *mountpoint)
         usleep(VISIT_US);
 }
 
-static int suspend(const struct serve_found *f, struct report *rep)
+static int suspend(const struct serve_found *f, const struct cmd_served *now, struct report *rep)
 {
     const struct cmd_job job = {.word = "suspend", .fd = -1, .doing = "suspend"};
     char image[PATH_MAX];
@@ -123,11 +122,18 @@ static int suspend(const struct serve_found *f, struct report *rep)
     int r;
 
     snprintf(image, sizeof(image), "%s/image", f->record.mountpoint);
+    if (now->waits_for_room) /* a sync would wait, too, and nothing could end it */
+        return report_error(rep, EBUSY,
+                            "writes wait for room on the container's file system (make some room, "
+                            "or unmount: what was not synced is lost then)");
     sync_above(f, &above, rep);
+    if (now->cache)
+        sync_image(image);
     r = cmd_job_run(f, &job, rep);
     if (r < 0)
         return r;
-    drop_pages(image);
+    if (now->cache)
+        drop_pages(image);
     visit_threads(f->record.mountpoint);
     report_info(rep, "%s is suspended; next: hushvol resume %s", f->record.name, f->record.name);
     if (above.file_system)
@@ -140,7 +146,7 @@ static int run(int argc, char **argv)
 {
     AUTO_FOUND struct serve_found f = {0};
     struct report rep;
-    bool suspended;
+    struct cmd_served now;
     int opt, r;
 
     optind = 0; /* start anew, and let getopt_long forget what it knows of another argv */
@@ -154,11 +160,11 @@ static int run(int argc, char **argv)
     if (argc - optind != 1)
         return cmd_usage(&cmd_suspend, "takes one DIR, NAME or CONTAINER");
     report_stderr_init(&rep, "suspend", argv[optind]);
-    r = cmd_find_served(&f, argv[optind], &suspended, &rep);
+    r = cmd_find_served(&f, &now, argv[optind], &rep);
     if (r < 0)
         return r;
-    if (!suspended)
-        return suspend(&f, &rep);
+    if (!now.suspended)
+        return suspend(&f, &now, &rep);
     report_info(&rep, "%s is suspended already", f.record.name);
     return 0;
 }

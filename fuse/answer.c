@@ -123,6 +123,7 @@ static struct json_object *answer_attached(struct daemon *d, struct json_object 
 /* What a job changed, in the record too. */
 static void follow(struct daemon *d)
 {
+    HOLD(&d->record_lock);
     struct vol_info info;
 
     vol_get_info(d->vol, &info);
