@@ -53,7 +53,8 @@ const char *key_kind_text(enum key_slot_kind kind)
 
 void key_say_old_copies(void)
 {
-    printf("copies of the old header (backups, snapshots) still open with the old key\n");
+    printf("copies of the old header (backups, snapshots) open it with the old key until \"hushvol "
+           "reencrypt\"\n");
 }
 
 static int key(int argc, char **argv)
