@@ -10,15 +10,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int set_passphrase(const struct command *c, const char **to, const char *other,
-                          const char *arg, const char *prefix)
+/* A passphrase comes from one place. prefix is "new-" or nothing. */
+static int check_passphrase(const struct command *c, const struct credential_source *src,
+                            const char *prefix)
+{
+    if (src->passphrase_file != NULL && src->passphrase_command != NULL)
+        return cmd_usage(c, "--%spassphrase-file and --%spassphrase-command exclude each other",
+                         prefix, prefix);
+    if (src->ask && (src->passphrase_file != NULL || src->passphrase_command != NULL))
+        return cmd_usage(c, "--%sask-passphrase and --%spassphrase-%s exclude each other", prefix,
+                         prefix, src->passphrase_file != NULL ? "file" : "command");
+    return 1;
+}
+
+static int set_passphrase(const struct command *c, const char **to, const char *arg,
+                          const char *prefix)
 {
     if (arg[0] == '\0')
         return cmd_usage(c, "--%spassphrase-file and -command need a value", prefix);
-    if (other != NULL)
-        return cmd_usage(c, "--%spassphrase-file and --%spassphrase-command exclude each other",
-                         prefix, prefix);
     *to = arg;
+    return 1;
+}
+
+static int set_ask(struct credential_source *src)
+{
+    src->ask = true;
     return 1;
 }
 
@@ -79,19 +95,21 @@ static int take_option(const struct command *c, int opt, const char *arg,
 {
     switch (opt) {
     case CMD_OPT_PASSPHRASE_FILE:
-        return set_passphrase(c, &src->passphrase_file, src->passphrase_command, arg, "");
+        return set_passphrase(c, &src->passphrase_file, arg, "");
     case CMD_OPT_PASSPHRASE_COMMAND:
-        return set_passphrase(c, &src->passphrase_command, src->passphrase_file, arg, "");
+        return set_passphrase(c, &src->passphrase_command, arg, "");
+    case CMD_OPT_ASK_PASSPHRASE:
+        return set_ask(src);
     case CMD_OPT_KEYFILE:
         return add_keyfile(c, src, arg);
     case CMD_OPT_KEYFILE_TIMEOUT:
         return set_timeout(c, src, new_src, arg);
     case CMD_OPT_NEW_PASSPHRASE_FILE:
-        return set_passphrase(c, &new_src->passphrase_file, new_src->passphrase_command, arg,
-                              "new-");
+        return set_passphrase(c, &new_src->passphrase_file, arg, "new-");
     case CMD_OPT_NEW_PASSPHRASE_COMMAND:
-        return set_passphrase(c, &new_src->passphrase_command, new_src->passphrase_file, arg,
-                              "new-");
+        return set_passphrase(c, &new_src->passphrase_command, arg, "new-");
+    case CMD_OPT_NEW_ASK_PASSPHRASE:
+        return set_ask(new_src);
     case CMD_OPT_NEW_KEYFILE:
         return add_keyfile(c, new_src, arg);
     default:
@@ -104,6 +122,10 @@ int cmd_credential_option(const struct command *c, int opt, const char *arg,
 {
     int r = take_option(c, opt, arg, src, new_src);
 
+    if (r > 0)
+        r = check_passphrase(c, src, "");
+    if (r > 0 && new_src != NULL)
+        r = check_passphrase(c, new_src, "new-");
     return r > 0 ? check_stdin(c, src, new_src) : r;
 }
 

@@ -12,10 +12,12 @@
 enum {
     CMD_OPT_PASSPHRASE_FILE = 512,
     CMD_OPT_PASSPHRASE_COMMAND,
+    CMD_OPT_ASK_PASSPHRASE,
     CMD_OPT_KEYFILE,
     CMD_OPT_KEYFILE_TIMEOUT,
     CMD_OPT_NEW_PASSPHRASE_FILE,
     CMD_OPT_NEW_PASSPHRASE_COMMAND,
+    CMD_OPT_NEW_ASK_PASSPHRASE,
     CMD_OPT_NEW_KEYFILE,
     CMD_OPT_KDF_MEMORY,
     CMD_OPT_KDF_TIME,
@@ -28,11 +30,13 @@ enum {
 #define CMD_CREDENTIAL_OPTIONS                                                                     \
     {"passphrase-file", required_argument, NULL, CMD_OPT_PASSPHRASE_FILE},                         \
     {"passphrase-command", required_argument, NULL, CMD_OPT_PASSPHRASE_COMMAND},                   \
+    {"ask-passphrase", no_argument, NULL, CMD_OPT_ASK_PASSPHRASE},                                 \
     {"keyfile", required_argument, NULL, CMD_OPT_KEYFILE},                                         \
     {"keyfile-timeout", required_argument, NULL, CMD_OPT_KEYFILE_TIMEOUT}
 #define CMD_NEW_CREDENTIAL_OPTIONS                                                                 \
     {"new-passphrase-file", required_argument, NULL, CMD_OPT_NEW_PASSPHRASE_FILE},                 \
     {"new-passphrase-command", required_argument, NULL, CMD_OPT_NEW_PASSPHRASE_COMMAND},           \
+    {"new-ask-passphrase", no_argument, NULL, CMD_OPT_NEW_ASK_PASSPHRASE},                         \
     {"new-keyfile", required_argument, NULL, CMD_OPT_NEW_KEYFILE}
 #define CMD_KDF_OPTIONS                                                                            \
     {"kdf-memory", required_argument, NULL, CMD_OPT_KDF_MEMORY},                                   \
@@ -48,10 +52,13 @@ enum {
     "  --passphrase-command CMD read it from what CMD prints\n"                                    \
     "  --keyfile FILE           a key file, beside or instead of a passphrase; may be repeated;\n" \
     "                           - is standard input, behind the passphrase if that is there too\n" \
+    "  --ask-passphrase         ask for a passphrase although there are key files: it needs "      \
+    "both\n"                                                                                       \
     "  --keyfile-timeout SEC    wait so long for key files that are not there yet (a stick that\n" \
     "                           is put in), new ones too\n"
 #define CMD_NEW_CREDENTIAL_USAGE                                                                   \
-    "  --new-passphrase-file FILE, --new-passphrase-command CMD, --new-keyfile FILE\n"             \
+    "  --new-passphrase-file FILE, --new-passphrase-command CMD, --new-keyfile FILE,\n"            \
+    "  --new-ask-passphrase\n"                                                                     \
     "                           the same for the new key (default: asked twice)\n"
 #define CMD_KDF_USAGE                                                                              \
     "  --kdf-memory SIZE        memory that one guess of the passphrase takes (256M)\n"            \

@@ -95,5 +95,6 @@ int key_take_words(struct key_words *ret, const struct command *c, const struct 
 
 bool key_is_given(const struct credential_source *s)
 {
-    return s->passphrase_file != NULL || s->passphrase_command != NULL || s->n_keyfiles > 0;
+    return s->passphrase_file != NULL || s->passphrase_command != NULL || s->ask ||
+           s->n_keyfiles > 0;
 }

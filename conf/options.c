@@ -151,6 +151,7 @@ static int set_passphrase_file(const struct setting *s)
 {
     s->m->vol.credential.passphrase_file = s->value;
     s->m->vol.credential.passphrase_command = NULL;
+    s->m->vol.credential.ask = false;
     return 0;
 }
 
@@ -158,6 +159,15 @@ static int set_passphrase_command(const struct setting *s)
 {
     s->m->vol.credential.passphrase_command = s->value;
     s->m->vol.credential.passphrase_file = NULL;
+    s->m->vol.credential.ask = false;
+    return 0;
+}
+
+static int set_ask_passphrase(const struct setting *s)
+{
+    s->m->vol.credential.passphrase_command = NULL;
+    s->m->vol.credential.passphrase_file = NULL;
+    s->m->vol.credential.ask = true;
     return 0;
 }
 
@@ -265,6 +275,8 @@ static const struct word words[] = {
      set_passphrase_file, PASSPHRASE},
     {{"passphrase-command", "CMD", "read the passphrase from what CMD prints"},
      set_passphrase_command, PASSPHRASE},
+    {{"ask-passphrase", NULL, "ask for a passphrase although there are key files"},
+     set_ask_passphrase, PASSPHRASE},
     {{"header", "FILE", "the header is in FILE, and only the data in the container"},
      set_header, ALONE},
     {{"slot", "N", "try this key slot only"}, set_slot, ALONE},

@@ -314,6 +314,15 @@ static bool is_stdin(const char *path)
     return path != NULL && strcmp(path, "-") == 0;
 }
 
+static unsigned n_stdin_keyfiles(const struct credential_source *src)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < src->n_keyfiles; i++)
+        n += is_stdin(src->keyfiles[i]);
+    return n;
+}
+
 static int read_passphrase(struct credential *c, const struct credential_source *src,
                            struct report *rep)
 {
@@ -326,28 +335,26 @@ static int read_passphrase(struct credential *c, const struct credential_source 
         return read_passphrase_file(&c->passphrase, src->passphrase_file, rep);
     if (src->passphrase_command != NULL)
         return read_passphrase_command(&c->passphrase, src->passphrase_command, rep);
-    r = read_systemd_credential(&c->passphrase, src->name, rep);
+    r = src->ask ? 0 : read_systemd_credential(&c->passphrase, src->name, rep);
     if (r != 0)
         return r < 0 ? r : 0;
-    if (src->n_keyfiles > 0) {
+    if (src->n_keyfiles > 0 && !src->ask) {
         c->has_passphrase = false;
         return 0;
     }
-    c->typed = true;
+    c->typed = n_stdin_keyfiles(src) == 0;
     return ask_passphrase(&c->passphrase, src, rep);
 }
 
 /* Standard input can be read to its end once. */
 static int check_sources(const struct credential_source *src, struct report *rep)
 {
-    unsigned n = 0;
-
     if (src->passphrase_file != NULL && src->passphrase_command != NULL)
         return report_error(rep, EINVAL,
                             "a passphrase file and a passphrase command exclude each other");
-    for (unsigned i = 0; i < src->n_keyfiles; i++)
-        n += is_stdin(src->keyfiles[i]);
-    if (n > 1)
+    if (src->ask && (src->passphrase_file != NULL || src->passphrase_command != NULL))
+        return report_error(rep, EINVAL, "a passphrase is read or asked for, not both");
+    if (n_stdin_keyfiles(src) > 1)
         return report_error(rep, EINVAL, "standard input can be one key file only");
     return 0;
 }

@@ -19,31 +19,32 @@ struct credential_source {
     const char *keyfiles[CREDENTIAL_KEYFILES]; /* read in this order, no byte dropped; "-": all
                                                   that the passphrase leaves of stdin, once */
     unsigned n_keyfiles;
+    bool ask;                 /* for a passphrase on the terminal, also when there are key files */
     unsigned keyfile_timeout; /* seconds to wait for key files that are not there yet */
     const char *prompt;       /* what the prompt on /dev/tty names: "Passphrase for NAME" */
     bool confirm;             /* ask twice: a new passphrase */
-    const char *prefix; /* of the options that fill this, for messages: "new-"; NULL is none */
-    const char *name;   /* volume name, for a systemd credential hushvol.NAME; may be NULL */
+    const char *prefix;      /* of the options that fill this, for messages: "new-"; NULL is none */
+    const char *name;        /* volume name, for a systemd credential hushvol.NAME; may be NULL */
     struct credential *keep; /* gets a copy of what is read, each time; owned by the caller */
     const struct credential *given; /* read already: nothing above is looked at; may be NULL */
 };
 
 struct credential {
     bool has_passphrase;
-    bool typed; /* the passphrase came from the terminal: asking again may help */
+    bool typed; /* the passphrase came from the terminal, and all of this can be read again */
     struct secret passphrase;
     struct secret keyfiles; /* the bytes of all key files in order; len 0 when there are none */
     unsigned n_keyfiles;
 };
 
 /* Read what src names. A passphrase is asked for on /dev/tty when no other source gives one and
- * there are no key files. The first of: file, command, $CREDENTIALS_DIRECTORY/hushvol.NAME,
- * terminal. An entry that is a recovery key becomes that key's one spelling (recovery.h); one that
- * looks like it is said, with the groups that are mistyped, and stays. Says a hint when an entry
- * typed or read is not UTF-8 in NFC, and a warning for a passphrase file that others can read.
- * Errors of the key files as keyfile_read_all(). -ENOENT, -EACCES; -EINVAL empty, too long, two
- * sources, the entries differ; -ENXIO no terminal to ask on (says which options give one); -EINTR
- * Ctrl-C, terminal restored; -EIO the command failed.
+ * there are no key files, or when src wants both. The first of: file, command,
+ * $CREDENTIALS_DIRECTORY/hushvol.NAME, terminal. An entry that is a recovery key becomes that key's
+ * one spelling (recovery.h); one that looks like it is said, with the groups that are mistyped, and
+ * stays. Says a hint when an entry typed or read is not UTF-8 in NFC, and a warning for a
+ * passphrase file that others can read. Errors of the key files as keyfile_read_all(). -ENOENT,
+ * -EACCES; -EINVAL empty, too long, two sources, the entries differ; -ENXIO no terminal to ask on
+ * (says which options give one); -EINTR Ctrl-C, terminal restored; -EIO the command failed.
  */
 int credential_read(struct credential *ret, const struct credential_source *src,
                     struct report *rep);

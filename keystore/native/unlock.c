@@ -20,6 +20,7 @@ struct attempt {
     int wanted; /* slot or KEY_SLOT_ANY */
     enum key_slot_kind kind;
     unsigned n_used, n_tried;
+    bool both;   /* a slot wants a passphrase and key files together */
     int skipped; /* why a slot could not be tried: the first reason, as its errno */
     unsigned skipped_slot;
 };
@@ -61,6 +62,7 @@ static int try_slot(struct attempt *a, unsigned i, struct secret *master, struct
     if (!any && a->wanted != (int)i)
         return 0;
     r = native_slot_check(&s, i, any ? NULL : rep);
+    a->both |= r == 0 && s.type == KEY_SLOT_BOTH;
     if (r == 0 && s.type != a->kind)
         return 0;
     if (r == 0)
@@ -95,7 +97,10 @@ static int reject(const struct attempt *a, struct report *rep)
                             : a->kind == KEY_SLOT_KEYFILE  ? "these key files"
                                                            : "this passphrase and key files");
     if (a->wanted == KEY_SLOT_ANY)
-        return report_error(rep, EKEYREJECTED, "no key slot is one for %s", kind);
+        return report_error(rep, EKEYREJECTED, "no key slot is one for %s%s", kind,
+                            a->both && a->kind == KEY_SLOT_KEYFILE
+                                ? " (but for them and a passphrase: --ask-passphrase)"
+                                : "");
     native_slot_decode(&s, native_header_slot(a->block, (unsigned)a->wanted));
     if (!s.used)
         return report_error(rep, EKEYREJECTED, "key slot %d is empty", a->wanted);

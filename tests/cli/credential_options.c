@@ -42,6 +42,11 @@ static void contradictions_and_empty_values_are_refused(void **state)
     assert_int_equal(cmd_credential_option(&command, CMD_OPT_PASSPHRASE_FILE, "a", &src, NULL), 1);
     assert_int_equal(cmd_credential_option(&command, CMD_OPT_PASSPHRASE_COMMAND, "b", &src, NULL),
                      -EINVAL);
+    assert_int_equal(cmd_credential_option(&command, CMD_OPT_ASK_PASSPHRASE, NULL, &src, NULL),
+                     -EINVAL);
+    src = (struct credential_source){0};
+    assert_int_equal(cmd_credential_option(&command, CMD_OPT_ASK_PASSPHRASE, NULL, &src, NULL), 1);
+    assert_true(src.ask);
     for (unsigned i = 0; i < CREDENTIAL_KEYFILES; i++)
         assert_int_equal(cmd_credential_option(&command, CMD_OPT_KEYFILE, "k", &src, NULL), 1);
     assert_int_equal(cmd_credential_option(&command, CMD_OPT_KEYFILE, "k", &src, NULL), -EINVAL);

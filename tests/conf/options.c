@@ -140,6 +140,9 @@ static void later_words_win_and_later_lists_may_change_their_mind(void **state)
     assert_false(m.serve.allow_other);
     assert_null(m.vol.credential.passphrase_file);
     assert_string_equal(m.vol.credential.passphrase_command, "c");
+    assert_int_equal(conf_options_apply(&m, "ask-passphrase", &t.rep), 0);
+    assert_true(m.vol.credential.ask);
+    assert_null(m.vol.credential.passphrase_command);
     assert_string_equal(m.vol.credential.keyfiles[0], "a");
     assert_string_equal(m.vol.credential.keyfiles[1], "b");
     assert_string_equal(m.serve.name, "one");
@@ -205,6 +208,8 @@ static void wrong_words_are_refused_and_named(void **state)
         {"allow_root,allow_other", "options allow_root and allow_other exclude each other"},
         {"discard,ro,nodiscard", "options discard and nodiscard exclude"},
         {"passphrase-file=a,passphrase-command=b", "exclude each other"},
+        {"passphrase-file=a,ask-passphrase", "exclude each other"},
+        {"ask-passphrase=yes", "takes no value"},
         {"keyfile=1,keyfile=2,keyfile=3,keyfile=4,keyfile=5,keyfile=6,keyfile=7,keyfile=8,keyfile="
          "9",
          "more than 8 key files"},
@@ -245,7 +250,7 @@ static void the_help_has_every_word(void **state)
         assert_non_null(conf_options_help(n)->help);
         n++;
     }
-    assert_int_equal(n, 20);
+    assert_int_equal(n, 21);
 }
 
 int main(void)

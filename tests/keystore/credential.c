@@ -406,6 +406,24 @@ static void a_new_passphrase_is_asked_for_twice(void **state)
     asked(true, "old horse\n", "old hors\n", -EINVAL);
 }
 
+static void a_passphrase_is_asked_for_beside_key_files_if_that_is_wanted(void **state)
+{
+    struct credential_source src = {.prompt = "Passphrase for x",
+                                    .ask = true,
+                                    .keyfiles = {file(0, "k", 1, 0600)},
+                                    .n_keyfiles = 1};
+    struct test_session s = test_session_open(ask, &src);
+    struct credential c = {0};
+
+    (void)state;
+    test_session_expect(&s, "Passphrase for x: ");
+    test_session_type(&s, "old horse\n");
+    assert_int_equal(test_session_next(&s).r, 0);
+    test_session_close(&s);
+    src.passphrase_file = file(1, "x", 1, 0600);
+    assert_int_equal(credential_read(&c, &src, NULL), -EINVAL);
+}
+
 static void nothing_entered_is_no_passphrase(void **state)
 {
     (void)state;
@@ -481,6 +499,7 @@ int main(void)
         cmocka_unit_test(behind_the_passphrase_standard_input_is_a_key_file),
         cmocka_unit_test(a_passphrase_is_asked_for_unseen),
         cmocka_unit_test(a_new_passphrase_is_asked_for_twice),
+        cmocka_unit_test(a_passphrase_is_asked_for_beside_key_files_if_that_is_wanted),
         cmocka_unit_test(nothing_entered_is_no_passphrase),
         cmocka_unit_test(ctrl_c_gives_the_echo_back),
         cmocka_unit_test(ctrl_z_stops_with_echo_and_asks_again),
