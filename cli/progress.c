@@ -32,7 +32,7 @@ static int64_t now_ms(void)
  * phase "convert: checking 34 %, ..." */
 static void draw(struct cmd_progress *p, uint64_t done, uint64_t total, int64_t ms)
 {
-    double rate = (double)done / (double)ms; /* bytes per ms */
+    double rate = (double)(done - p->first) / (double)ms; /* bytes per ms */
     uint64_t left_s = rate > 0 ? (uint64_t)((double)(total - done) / rate / 1000) : 0;
     char size[SIZE_TEXT], speed[SIZE_TEXT + 8] = "";
 
@@ -53,6 +53,9 @@ static int step(struct progress *progress, uint64_t done, uint64_t total)
 
     if (caught != 0)
         return -EINTR;
+    if (!p->counting)
+        p->first = done;
+    p->counting = true;
     if (!p->terminal || now - p->started_ms < FIRST_MS || now - p->drawn_ms < NEXT_MS)
         return 0;
     p->drawn_ms = now;
@@ -65,6 +68,7 @@ static void phase(struct progress *progress, const char *doing)
     struct cmd_progress *p = container_of(progress, struct cmd_progress, progress);
 
     p->phase = doing;
+    p->counting = false;
     p->started_ms = now_ms();
 }
 

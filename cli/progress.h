@@ -18,6 +18,8 @@ struct cmd_progress {
     const char *phase;        /* "checking", or NULL */
     bool no_rate;             /* done and total are not bytes: may be set after the start */
     bool terminal, drawn;
+    bool counting;  /* a step was heard, and it was at */
+    uint64_t first; /* bytes: what somebody did before is no speed of ours */
     int64_t started_ms, drawn_ms;
     struct sigaction old[CMD_PROGRESS_SIGNALS];
 };

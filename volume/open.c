@@ -73,6 +73,15 @@ static void remember(struct volume *v, const struct key_volume *key, const struc
     memcpy(v->info.uuid, key->uuid, sizeof(v->info.uuid));
 }
 
+static void say_mixed(const struct key_volume *key, struct report *rep)
+{
+    if (key->mixed)
+        report_warn(rep,
+                    "its re-encryption is not finished (%.0f %%): it works as it is, and \"hushvol "
+                    "reencrypt\" goes on when it is not mounted",
+                    100.0 * (double)key->boundary / (double)key->size);
+}
+
 static int unlock_and_build(struct volume *v, struct key_container *c, const struct vol_spec *spec,
                             struct report *rep)
 {
@@ -94,6 +103,7 @@ static int unlock_and_build(struct volume *v, struct key_container *c, const str
     if (v->format->forget != NULL)
         v->format->forget(v->store, false);
     remember(v, &key, spec);
+    say_mixed(&key, rep);
     return 0;
 }
 
