@@ -191,7 +191,7 @@ static int check_words(const struct request *q)
     if (q->sparse && q->preallocate)
         return cmd_usage(&cmd_convert, "--sparse and --preallocate exclude each other");
     if (q->same_key && (new_key->passphrase_file != NULL || new_key->passphrase_command != NULL ||
-                        new_key->n_keyfiles > 0))
+                        new_key->n_keyfiles > 0 || new_key->ask))
         return cmd_usage(&cmd_convert, "--same-key and a new key exclude each other");
     return 0;
 }

@@ -482,6 +482,37 @@ static void without_a_terminal_the_options_are_named(void **state)
     assert_int_equal(status, 0);
 }
 
+static void what_was_read_is_kept_and_given_again(void **state)
+{
+    AUTO_CREDENTIAL struct credential first = {0}, kept = {0}, again = {0};
+    struct credential_source src = {.keep = &kept}, same = {.given = &kept};
+
+    (void)state;
+    src.passphrase_file = file(0, "horse\n", 6, 0600);
+    assert_int_equal(credential_read(&first, &src, NULL), 0);
+    src.keyfiles[src.n_keyfiles++] = file(1, "key\n", 4, 0600);
+    credential_done(&first);
+    assert_int_equal(credential_read(&first, &src, NULL), 0); /* the last one counts */
+    same.passphrase_file = "/nobody/looks/here";
+    assert_int_equal(credential_read(&again, &same, NULL), 0);
+    assert_true(again.has_passphrase);
+    assert_int_equal(again.n_keyfiles, 1);
+    assert_secret(&again.passphrase, "horse", 5);
+    assert_secret(&again.keyfiles, "key\n", 4);
+    assert_ptr_not_equal(again.passphrase.bytes, kept.passphrase.bytes);
+}
+
+static void what_could_not_be_read_is_not_kept(void **state)
+{
+    AUTO_CREDENTIAL struct credential read = {0}, kept = {0};
+    const struct credential_source src = {.passphrase_file = "/no/such/file", .keep = &kept};
+
+    (void)state;
+    assert_int_equal(credential_read(&read, &src, NULL), -ENOENT);
+    assert_false(kept.has_passphrase);
+    assert_null(kept.passphrase.bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -497,6 +528,8 @@ int main(void)
         cmocka_unit_test(two_sources_are_one_too_many),
         cmocka_unit_test(systemd_s_credential_is_used_when_it_is_there),
         cmocka_unit_test(behind_the_passphrase_standard_input_is_a_key_file),
+        cmocka_unit_test(what_was_read_is_kept_and_given_again),
+        cmocka_unit_test(what_could_not_be_read_is_not_kept),
         cmocka_unit_test(a_passphrase_is_asked_for_unseen),
         cmocka_unit_test(a_new_passphrase_is_asked_for_twice),
         cmocka_unit_test(a_passphrase_is_asked_for_beside_key_files_if_that_is_wanted),
