@@ -167,7 +167,9 @@ struct key_reencrypt {
     void (*digest)(const struct key_store *ks, unsigned char *out, const unsigned char *ciphertext,
                    size_t len, uint64_t off);
     /* The pieces in len bytes from off of the disk, which have these digests, are going to change.
-     * What is before off is under the new key, or reads as zeros. */
+     * What is before off is under the new key, or reads as zeros. Called once more, with the
+     * digests noted for it, for a zone that was begun and is now gone on with: if a flush failed
+     * then, what can be read here need not be on the medium. */
     int (*zone_begin)(struct key_store *ks, uint64_t off, uint32_t len,
                       const unsigned char digests[KEY_DIGESTS_MAX], struct report *rep);
     /* The digests noted for the zone that was begun. Needs no writable header. */

@@ -206,7 +206,8 @@ static int write_piece(void *arg, unsigned i)
     return r;
 }
 
-/* The zone is begun: write what is old with the new key, and say in the header that it is done. */
+/* The zone is begun: write what is old with the new key, and say in the header that it is done.
+ * What is new already is written once more: after a flush that failed it may be in a cache only. */
 static int write_zone(struct zone_worker *w, struct report *rep)
 {
     int r = run_pieces(w, write_piece);
@@ -249,6 +250,8 @@ static int settle(struct zone_worker *w, struct report *rep)
     if (r == 0)
         r = w->c->format->reencrypt->zone_digests(w->c->store, w->noted, rep);
     w->settling = true;
+    if (r == 0 && !w->c->blk->read_only)
+        r = w->c->format->reencrypt->zone_begin(w->c->store, w->off, w->len, w->noted, rep);
     if (r == 0)
         r = w->c->blk->read_only ? show_zone(w, rep) : write_zone(w, rep);
     if (r == 0)

@@ -10,6 +10,8 @@
  *    data and flushes it; then the record that the zone is done. That one need not be durable
  *    before the next digests: those fit no piece of the finished zone, and a piece that fits none
  *    is new, which all of them are.
+ *    Who goes on with a zone that was begun writes digests and record once more: after a flush that
+ *    failed a cache may show what the medium does not have.
  * 3. Records alternate: the one that counts is never overwritten by its successor.
  * 4. Finish: both header copies without the bit, and only then the records are wiped: until the
  *    second copy is durable, the first one may be lost and the second one refers to them.
@@ -305,7 +307,8 @@ static int zone_begin(struct key_store *ks, uint64_t off, uint32_t len,
 {
     int r;
 
-    assert(ks->record.zone == 0 && off >= ks->record.done && len <= NATIVE_ZONE_MAX);
+    assert(ks->record.zone == 0 || (off == ks->record.done && len == ks->record.zone));
+    assert(off >= ks->record.done && len <= NATIVE_ZONE_MAX);
     if (ks->broken)
         return put_record(ks, rep); /* says so */
     r = blk_write(ks->b, digests, digests_len(len), NATIVE_DIGESTS_AT);
