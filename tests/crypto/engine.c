@@ -274,6 +274,33 @@ static void threads_share_lanes_without_mixing_keys(void **state)
     free(want);
 }
 
+static void forgotten_keys_come_back_only_with_the_prk(void **state)
+{
+    struct sector_engine *e = open_engine("aes-256-xts", 4096, 2);
+    AUTO_SECRET struct secret other = {0};
+    unsigned char plain[8192], first[8192], out[8192];
+
+    (void)state;
+    memset(plain, 0x77, sizeof(plain));
+    assert_int_equal(sector_encrypt(e, first, plain, sizeof(plain), 4096), 0);
+    sector_engine_forget(e);
+    assert_int_equal(sector_encrypt(e, out, plain, sizeof(plain), 4096), -EIO);
+    assert_int_equal(sector_decrypt(e, out, first, sizeof(first), 4096), -EIO);
+    assert_int_equal(secret_copy(&other, prk.bytes, prk.len), 0);
+    other.bytes[0] ^= 1;
+    assert_int_equal(sector_engine_rekey(e, &other, UINT64_C(1) << 40), 0);
+    assert_int_equal(sector_encrypt(e, out, plain, sizeof(plain), 4096), 0);
+    assert_memory_not_equal(out, first, sizeof(first));
+    sector_engine_forget(e);
+    sector_engine_forget(e);
+    assert_int_equal(sector_engine_rekey(e, &prk, UINT64_C(1) << 40), 0);
+    assert_int_equal(sector_encrypt(e, out, plain, sizeof(plain), 4096), 0);
+    assert_memory_equal(out, first, sizeof(first));
+    assert_int_equal(sector_decrypt(e, out, first, sizeof(first), 4096), 0);
+    assert_memory_equal(out, plain, sizeof(plain));
+    sector_engine_close(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +311,7 @@ int main(void)
         cmocka_unit_test(equal_halves_of_an_xts_key_are_refused),
         cmocka_unit_test(sector_sizes_that_are_none_are_refused),
         cmocka_unit_test(threads_share_lanes_without_mixing_keys),
+        cmocka_unit_test(forgotten_keys_come_back_only_with_the_prk),
     };
 
     return cmocka_run_group_tests_name("engine", tests, make_rule, drop_rule);
