@@ -5,6 +5,7 @@
 #include "base/run.h"
 #include "base/secret.h"
 #include "cli/command.h"
+#include "keystore/interrupt.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -125,6 +126,14 @@ static int finish_output(int r, struct report *rep)
     return r == 0 ? -EIO : r;
 }
 
+/* Ctrl-C at a prompt was taken until everything was in order again: a shell that runs a loop of
+ * commands has to see that it came. */
+static void end_by_signal(int sig)
+{
+    signal(sig, SIG_DFL);
+    raise(sig);
+}
+
 int main(int argc, char **argv)
 {
     struct report rep;
@@ -138,5 +147,8 @@ int main(int argc, char **argv)
         r = secret_start(&rep);
     if (r == 0)
         r = run(argc, argv, &rep);
-    return exit_status(finish_output(r, &rep));
+    r = finish_output(r, &rep);
+    if (r == -EINTR && key_interrupt() != 0)
+        end_by_signal(key_interrupt());
+    return exit_status(r);
 }

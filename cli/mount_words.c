@@ -5,8 +5,10 @@
 #include "cli/teardown.h"
 #include "fuse/mounts.h"
 #include "fuse/registry.h"
+#include "keystore/interrupt.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,5 +145,8 @@ int cmd_mount_serve(struct cmd_mount_words *w, serve_daemon_ready *ready, void *
     spec.serve.mountpoint = w->folder;
     snprintf(prompt, sizeof(prompt), "Passphrase for %s", w->container);
     spec.vol.credential.prompt = prompt;
-    return serve_daemon(&spec, ready, arg, in_daemon, rep);
+    r = serve_daemon(&spec, ready, arg, in_daemon, rep);
+    if (r == -EINTR && key_interrupt() == 0)
+        key_interrupted(SIGINT); /* the process that asked has taken it, and tells only that */
+    return r;
 }

@@ -9,6 +9,7 @@
  */
 
 #include "base/auto.h"
+#include "keystore/interrupt.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -81,8 +82,12 @@ static int look_until_there(const struct keyfiles *k, const char *path, const si
     int r = -ENOENT;
 
     while (may_appear(r) && now_ms() < k->deadline_ms) {
-        if (sigtimedwait(set, NULL, &t) > 0)
+        int sig = sigtimedwait(set, NULL, &t);
+
+        if (sig > 0) {
+            key_interrupted(sig);
             return -EINTR;
+        }
         r = look(path);
     }
     return r;

@@ -11,6 +11,6 @@
 /* The bytes of all key files that src names, in their order. A file that is not there, or that is a
  * device without its medium, is waited for, keyfile_timeout seconds for all of them together; said
  * once. Whatever else is wrong with one is an error at once. -ENOENT, -EACCES, -EISDIR; -EINVAL
- * empty, or too long; -EINTR a signal that ends programs came while it waited (it was taken and is
- * not sent again). */
+ * empty, or too long; -EINTR a signal that ends programs came while it waited (it was taken:
+ * interrupt.h). */
 int keyfile_read_all(struct secret *ret, const struct credential_source *src, struct report *rep);

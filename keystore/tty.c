@@ -7,6 +7,7 @@
  * they stop a program in the background before it has changed anything. */
 
 #include "base/auto.h"
+#include "keystore/interrupt.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -112,8 +113,10 @@ static int await(const struct tty *t)
     if (read(t->signals, &info, sizeof(info)) != sizeof(info))
         return 1;
     show(t, "\n");
-    if (info.ssi_signo != SIGTSTP)
+    if (info.ssi_signo != SIGTSTP) {
+        key_interrupted((int)info.ssi_signo);
         return -EINTR;
+    }
     r = stop_here(t);
     return r < 0 ? r : 0;
 }

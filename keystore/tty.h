@@ -22,7 +22,7 @@ struct tty {
 /* -ENXIO no terminal, in silence. t must be given to tty_close() in any case. */
 int tty_open(struct tty *t, struct report *rep);
 /* Show prompt, read a line of at most max bytes, without its newline. -EINVAL too long or nothing;
- * -EINTR a signal that ends programs (Ctrl-C; it was taken and is not sent again). Ctrl-Z stops the
+ * -EINTR a signal that ends programs (Ctrl-C; it was taken: interrupt.h). Ctrl-Z stops the
  * program and asks again afterwards. */
 int tty_ask(struct tty *t, const char *prompt, struct secret *ret, size_t max, struct report *rep);
 void tty_close(struct tty *t);
