@@ -248,6 +248,8 @@ static int start_with(struct key_store *ks, const struct key_keep *keep, unsigne
     if (r == 0)
         r = first_record(ks, &h, prk);
     if (r == 0)
+        r = native_store_again(ks, rep); /* the end of an earlier one, whose records these are */
+    if (r == 0)
         r = clear_place(ks, rep);
     if (r == 0)
         r = put_record_flushed(ks, rep);

@@ -8,6 +8,8 @@
  *    starts from two equal copies: when copy 1 is the only good one, copy 0 is mended first.
  * 3. Only what was verified with the key is written: a copy is mended from one whose MAC fits.
  * 4. After a write that failed nobody knows what is on the medium: no further update by this store.
+ *    Nor does anybody later: an older copy that is whole gives way only after the newer one, which
+ * a cache may show though the medium does not have it, was written once more.
  * 5. Erasing writes what will be the newest copy over the one that does not count, then over the
  *    other: a crash between leaves a newest copy that is whole and has no slots, one inside leaves
  *    the container as it was. */
@@ -205,7 +207,9 @@ int native_store_repair(struct key_store *ks, struct report *rep)
                             "an earlier update of the header failed (open the container again)");
     if (c->state == 0 && memcmp(c->block, good->block, NATIVE_BLOCK) == 0)
         return 0;
-    r = store_write(ks, other, good->block, rep);
+    r = c->state == 0 ? store_write(ks, ks->current, good->block, rep) : 0; /* (4) */
+    if (r == 0)
+        r = store_write(ks, other, good->block, rep);
     if (r < 0) {
         report_warn(rep, "header copy %u is damaged and cannot be mended (-o ro leaves it alone)",
                     other);
@@ -231,6 +235,11 @@ int native_store_ready(struct key_store *ks, struct report *rep)
                             "(unlocking the container for writing does that)",
                             !ks->current);
     return 0;
+}
+
+int native_store_again(struct key_store *ks, struct report *rep)
+{
+    return store_write(ks, 0, ks->copy[ks->current].block, rep);
 }
 
 /* The numbers and the sums of ks->next: all of them with the key, else those behind the MAC. */

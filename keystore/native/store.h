@@ -62,6 +62,9 @@ int native_store_repair(struct key_store *ks, struct report *rep);
 /* Before an update: are both copies equal? After an unlock one that is not is mended, without a key
  * it is -EBADMSG. -EROFS; -EIO after a write that failed. */
 int native_store_ready(struct key_store *ks, struct report *rep);
+/* After that, for who is going to destroy what only an older header needs: the last write of an
+ * update is repeated, so that no such header is left on a medium that failed to take it. */
+int native_store_again(struct key_store *ks, struct report *rep);
 /* After that: ks->next, the current block with other slots, becomes the header; numbered and
  * authenticated anew when the key is known. -EOVERFLOW when it was changed too often. */
 int native_store_update(struct key_store *ks, struct report *rep);

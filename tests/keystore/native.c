@@ -683,7 +683,8 @@ static void a_crash_during_an_update_leaves_a_header_that_opens(void **state)
         assert_int_equal(add(ks, "second", 13, NULL, NULL), 13);
         native->close(ks);
         blk_record_log(b, &n_entries);
-        assert_int_equal(n_entries, how == 0 ? 4 : 6);
+        /* An older copy gives way only when the newer one is on the medium for certain. */
+        assert_int_equal(n_entries, how == 0 ? 4 : how < 3 ? 6 : 8);
         for (size_t n = 0; n <= n_entries; n++)
             for (unsigned density = 0; density <= 256; density += 64) {
                 AUTO_BLK struct blk *left = after_crash(b, n, test_random(&seed), density);
