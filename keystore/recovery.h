@@ -2,7 +2,7 @@
 #pragma once
 
 /* Recovery keys: passphrases made by chance, more than 256 bits, in groups that a person can copy
- * and whose every slip is noticed and located. docs/format.md 10.5. No I/O.
+ * and whose every slip is noticed and located. docs/format.md 10.6. No I/O.
  *
  *     4JQ0R-9BTX2-...-M3H7W     13 groups of 5 of 0123456789ABCDEFGHJKMNPQRSTVWXYZ
  *

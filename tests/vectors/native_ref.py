@@ -197,7 +197,7 @@ def slot_open(slot, index, header, passphrase, keyfiles):
     return aes_ctr(ke, slot[0x38:0x58]) if slot_tag(slot, header, km) == slot[0x78:0x98] else None
 
 
-# --- recovery keys: 10.5 --------------------------------------------------------------------------
+# --- recovery keys: 10.6 --------------------------------------------------------------------------
 
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 GROUPS = 13
