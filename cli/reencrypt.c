@@ -216,8 +216,8 @@ static int work(struct key_container *c, struct request *q, struct key_volume *k
     else
         report_warn(rep,
                     "it stopped at %.0f %%: the container opens and can be used as it is, and "
-                    "\"hushvol reencrypt %s\" goes on",
-                    100.0 * (double)key->boundary / (double)key->size, q->container);
+                    "the same command goes on",
+                    100.0 * (double)key->boundary / (double)key->size);
     return r;
 }
 

@@ -151,6 +151,7 @@ static int confirm_removal(const struct reencrypt_kept *k, const struct key_slot
 {
     char question[REPORT_LINE], list[REPORT_LINE / 2] = "";
     size_t at = 0;
+    int r;
 
     for (int i = 0; i < n; i++) {
         if (is_kept(k, slots[i].index))
@@ -166,7 +167,11 @@ static int confirm_removal(const struct reencrypt_kept *k, const struct key_slot
     snprintf(question, sizeof(question),
              "What opens these key slots of %s was not given, so they will be removed: %s.", name,
              list);
-    return cmd_confirm(yes, question, "yes", rep);
+    r = cmd_confirm(yes, question, "yes", rep);
+    if (r == -EINVAL) /* nobody has seen what it was about */
+        report_warn(rep, "%s Give what opens them with --keep- options, or answer with --yes.",
+                    question);
+    return r;
 }
 
 int reencrypt_collect(struct reencrypt_kept *kept, struct key_container *c, unsigned slot,
