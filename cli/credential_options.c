@@ -32,6 +32,18 @@ static int set_passphrase(const struct command *c, const char **to, const char *
     return 1;
 }
 
+/* The first, or behind those that are there. */
+static int add_passphrase_file(const struct command *c, struct credential_source *src,
+                               const char *arg, const char *prefix)
+{
+    if (src->passphrase_file == NULL)
+        return set_passphrase(c, &src->passphrase_file, arg, prefix);
+    if (src->n_more_passphrase_files == CREDENTIAL_PASSPHRASE_FILES - 1)
+        return cmd_usage(c, "more than %d passphrase files", CREDENTIAL_PASSPHRASE_FILES);
+    return set_passphrase(c, &src->more_passphrase_files[src->n_more_passphrase_files++], arg,
+                          prefix);
+}
+
 static int set_ask(struct credential_source *src)
 {
     src->ask = true;
@@ -95,7 +107,7 @@ static int take_option(const struct command *c, int opt, const char *arg,
 {
     switch (opt) {
     case CMD_OPT_PASSPHRASE_FILE:
-        return set_passphrase(c, &src->passphrase_file, arg, "");
+        return add_passphrase_file(c, src, arg, "");
     case CMD_OPT_PASSPHRASE_COMMAND:
         return set_passphrase(c, &src->passphrase_command, arg, "");
     case CMD_OPT_ASK_PASSPHRASE:
@@ -105,7 +117,7 @@ static int take_option(const struct command *c, int opt, const char *arg,
     case CMD_OPT_KEYFILE_TIMEOUT:
         return set_timeout(c, src, new_src, arg);
     case CMD_OPT_NEW_PASSPHRASE_FILE:
-        return set_passphrase(c, &new_src->passphrase_file, arg, "new-");
+        return add_passphrase_file(c, new_src, arg, "new-");
     case CMD_OPT_NEW_PASSPHRASE_COMMAND:
         return set_passphrase(c, &new_src->passphrase_command, arg, "new-");
     case CMD_OPT_NEW_ASK_PASSPHRASE:
@@ -142,17 +154,6 @@ static int set_count(const struct command *c, uint32_t *to, const char *arg, con
     return 1;
 }
 
-/* Limits are said here, before anybody is asked for a passphrase. */
-static int check_kdf(const struct command *c, const struct kdf_request *kdf)
-{
-    struct report rep;
-    int r;
-
-    report_stderr_init(&rep, c->name, NULL);
-    r = kdf_request_check(kdf, &rep);
-    return r < 0 ? r : 1;
-}
-
 int cmd_kdf_option(const struct command *c, int opt, const char *arg, struct kdf_request *kdf)
 {
     int r = 1;
@@ -166,14 +167,17 @@ int cmd_kdf_option(const struct command *c, int opt, const char *arg, struct kdf
         r = set_count(c, &kdf->time_ms, arg, "--kdf-time");
         break;
     case CMD_OPT_KDF_ITERATIONS:
-        r = set_count(c, &kdf->iterations, arg, "--kdf-iterations");
+        if (strcmp(arg, "0") == 0)
+            kdf->iterations = KDF_NO_PASSES;
+        else
+            r = set_count(c, &kdf->iterations, arg, "--kdf-iterations");
         break;
     default:
         return 0;
     }
     if (r > 0 && kdf->time_ms != 0 && kdf->iterations != 0)
         return cmd_usage(c, "--kdf-time and --kdf-iterations exclude each other");
-    return r > 0 ? check_kdf(c, kdf) : r;
+    return r;
 }
 
 int cmd_header_option(const struct command *c, int opt, const char *arg, const char **header)

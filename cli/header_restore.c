@@ -156,14 +156,31 @@ static bool is_being_reencrypted(const struct restore *q)
            q->backup.format->restore_check(q->backup.store, q->at.store, NULL) == -EBUSY;
 }
 
+/* Whatever header is there: is the backup one of a container like this? */
+static int check_fits(struct restore *q)
+{
+    int r = q->backup.format->restore_check(q->backup.store, NULL, q->words->force ? NULL : q->rep);
+
+    if (r == -EPERM && q->words->force)
+        return 0;
+    if (r == -EPERM)
+        report_warn(q->rep, "nothing was changed; --force restores it all the same");
+    return r;
+}
+
 /* May the backup take this place? */
 static int check_place(struct restore *q)
 {
     const struct header_words *w = q->words;
     char question[REPORT_LINE];
 
+    int r;
+
     if (q->at.store != NULL && (same_container(q) || is_being_reencrypted(q)))
         return check_key(q);
+    r = check_fits(q);
+    if (r < 0)
+        return r;
     if (q->at.store != NULL)
         snprintf(question, sizeof(question),
                  "The header in %s is another container's than the one in %s: after this the data "
@@ -181,13 +198,16 @@ static int check_place(struct restore *q)
 static int read_old(struct restore *q, unsigned char **ret, size_t *len)
 {
     struct blk *b = key_container_header(&q->at);
-    uint64_t size = q->backup.format->header_size(q->backup.store);
+    const struct key_format *f = q->backup.format;
+    uint64_t size = f->header_size(q->backup.store), place = 0;
     AUTO_FREE unsigned char *bytes = NULL;
     int r;
 
     *len = size < b->size ? size : b->size;
     bytes = malloc(*len + 1);
-    r = bytes != NULL ? blk_read(b, bytes, *len, 0) : -ENOMEM;
+    if (f->header_place != NULL)
+        place = f->header_place(q->backup.store, b);
+    r = bytes != NULL ? blk_read(b, bytes, *len, place) : -ENOMEM;
     if (r < 0)
         return report_errno(q->rep, -r, "cannot read what the backup would replace");
     *ret = TAKE(bytes);

@@ -41,6 +41,8 @@ static const char usage[] =
 const char *key_kind_text(enum key_slot_kind kind)
 {
     switch (kind) {
+    case KEY_SLOT_UNTOLD:
+        return "not on record";
     case KEY_SLOT_PASSPHRASE:
         return "passphrase";
     case KEY_SLOT_KEYFILE:

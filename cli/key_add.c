@@ -5,6 +5,7 @@
  * new one is asked for last, so nobody thinks up a passphrase for a container that does not open.
  */
 
+#include "keystore/change.h"
 #include "keystore/recovery.h"
 
 #include <errno.h>
@@ -66,12 +67,13 @@ static int take_words(struct key_words *w, int argc, char **argv)
     return 0;
 }
 
-static int read_new_key(struct credential *ret, const struct key_words *w, struct report *rep)
+static int read_new_key(struct credential *ret, const struct key_format *f,
+                        const struct key_words *w, struct report *rep)
 {
     int r;
 
     if (!w->recovery)
-        return credential_read(ret, &w->new_key, rep);
+        return key_credential_read(ret, &w->new_key, f, rep);
     r = recovery_make(&ret->passphrase);
     ret->has_passphrase = true;
     return r < 0 ? report_errno(rep, -r, "cannot make a recovery key") : 0;
@@ -139,11 +141,13 @@ static int add_slot(struct cmd_reach *at, const struct key_words *w, struct repo
     int r = cmd_reach_possible(at, KEY_PATCH_ADD, rep);
 
     if (r == 0)
+        r = key_change_check_kdf(at->c.format, &w->kdf, rep);
+    if (r == 0)
         r = check_room(at, w->slot, rep);
     if (r == 0)
         r = cmd_reach_unlock(at, &w->key, KEY_SLOT_ANY, &volume, rep);
     if (r == 0)
-        r = read_new_key(&cred, w, rep);
+        r = read_new_key(&cred, at->c.format, w, rep);
     if (r == 0)
         r = cmd_reach_put(at, KEY_PATCH_ADD, &cred, w->slot, w->label, &w->kdf, rep);
     if (r < 0)

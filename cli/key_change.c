@@ -4,6 +4,8 @@
 /* hushvol key change: the slot that the old key opened gets the new one. One update of the header,
  * so that at every moment the old key or the new one opens the container. */
 
+#include "keystore/change.h"
+
 #include <errno.h>
 #include <stdio.h>
 
@@ -46,9 +48,11 @@ static int change_slot(struct cmd_reach *at, const struct key_words *w, struct r
     int r = cmd_reach_possible(at, KEY_PATCH_CHANGE, rep);
 
     if (r == 0)
+        r = key_change_check_kdf(at->c.format, &w->kdf, rep);
+    if (r == 0)
         r = cmd_reach_unlock(at, &w->key, w->slot, &volume, rep);
     if (r == 0)
-        r = credential_read(&cred, &w->new_key, rep);
+        r = key_credential_read(&cred, &w->new_key, at->c.format, rep);
     if (r < 0)
         return r;
     return cmd_reach_put(at, KEY_PATCH_CHANGE, &cred, (int)volume.slot, w->label, &w->kdf, rep);

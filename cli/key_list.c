@@ -43,7 +43,8 @@ static int print_json(const struct key_slot_info *slots, int n)
         const struct key_slot_info *s = &slots[i];
         struct json_object *o = json_object_new_object(), *kdf = json_object_new_object();
 
-        json_object_object_add(kdf, "name", json_object_new_string("argon2id"));
+        json_object_object_add(kdf, "name",
+                               json_object_new_string(s->kdf != NULL ? s->kdf : "argon2id"));
         json_object_object_add(kdf, "memory",
                                json_object_new_uint64((uint64_t)s->cost.m_kib << 10));
         json_object_object_add(kdf, "iterations", json_object_new_uint64(s->cost.t));
@@ -51,7 +52,7 @@ static int print_json(const struct key_slot_info *slots, int n)
         json_object_object_add(o, "slot", json_object_new_uint64(s->index));
         json_object_object_add(o, "kind", json_object_new_string(key_kind_text(s->kind)));
         json_object_object_add(o, "kdf", kdf);
-        json_object_object_add(o, "created", cmd_json_time(s->created));
+        json_object_object_add(o, "created", s->created != 0 ? cmd_json_time(s->created) : NULL);
         json_object_object_add(o, "label", cmd_json_string(s->label));
         json_object_array_add(list, o);
     }
@@ -67,12 +68,15 @@ static int print_table(const struct key_slot_info *slots, int n, const char *con
                "created", "label");
     for (int i = 0; i < n; i++) {
         const struct key_slot_info *s = &slots[i];
-        char size[SIZE_TEXT], created[CMD_TIME_TEXT], label[4 * sizeof(s->label)];
+        char size[SIZE_TEXT] = "-", created[CMD_TIME_TEXT] = "-", label[4 * sizeof(s->label)];
 
         report_escape(label, sizeof(label), s->label);
-        printf("%-4u  %-18s  %-8s  %-6u  %-20s  %s\n", s->index, key_kind_text(s->kind),
-               size_format(size, (uint64_t)s->cost.m_kib << 10), s->cost.t,
-               cmd_time_text(created, s->created), label);
+        if (s->cost.m_kib != 0)
+            size_format(size, (uint64_t)s->cost.m_kib << 10);
+        if (s->created != 0)
+            cmd_time_text(created, s->created);
+        printf("%-4u  %-18s  %-8s  %-6u  %-20s  %s\n", s->index, key_kind_text(s->kind), size,
+               s->cost.t, created, label);
     }
     return 0;
 }

@@ -9,6 +9,7 @@
 #include "cli/credential_options.h"
 #include "cli/key.h"
 #include "cli/progress.h"
+#include "keystore/change.h"
 #include "volume/reencrypt.h"
 
 #include <errno.h>
@@ -149,6 +150,9 @@ static int unlock(struct key_container *c, struct request *q, struct key_volume 
     if (c->format->reencrypt == NULL)
         return report_error(rep, EOPNOTSUPP, "re-encryption is not possible in the %s format",
                             c->format->name);
+    r = key_change_check_kdf(c->format, &q->kdf, rep);
+    if (r < 0)
+        return r;
     q->key.keep = &q->opened;
     r = key_unlock_with(c, &q->key, q->slot, key, rep);
     if (r == 0 && c->format->repair != NULL)

@@ -70,6 +70,12 @@ int key_change_possible_mounted(const struct key_format *f, enum key_patch_what 
     return change_impossible(f, what, rep);
 }
 
+int key_change_check_kdf(const struct key_format *f, const struct kdf_request *kdf,
+                         struct report *rep)
+{
+    return f->check_kdf != NULL ? f->check_kdf(kdf, rep) : kdf_request_check(kdf, rep);
+}
+
 static int seal_and_apply(struct key_container *c, enum key_patch_what what,
                           const struct credential *cred, int slot, const char *label,
                           const struct kdf_request *kdf, struct report *rep)

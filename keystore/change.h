@@ -21,6 +21,10 @@ int key_change_possible(const struct key_format *f, enum key_patch_what what, st
 int key_change_possible_mounted(const struct key_format *f, enum key_patch_what what,
                                 struct report *rep);
 
+/* May a new slot cost this? -EINVAL, before anybody is asked for a passphrase. */
+int key_change_check_kdf(const struct key_format *f, const struct kdf_request *kdf,
+                         struct report *rep);
+
 /* c was unlocked for writing: put cred into a free slot (KEY_SLOT_ANY: the first). Returns the
  * slot. Errors as the format's seal and apply: -EEXIST, -ENOSPC, -EINVAL, -ENOMEM a KDF cost this
  * machine cannot pay. */

@@ -69,21 +69,29 @@ static int make_room(struct secret *all)
     return secret_make(all, CREDENTIAL_PASSPHRASE_MAX + 2);
 }
 
+static int check_length(ssize_t n, const char *from, struct report *rep)
+{
+    if (n > CREDENTIAL_PASSPHRASE_MAX)
+        return report_error(rep, EINVAL, "the passphrase from %s is longer than %d bytes", from,
+                            CREDENTIAL_PASSPHRASE_MAX);
+    return 0;
+}
+
 /* The first n bytes of all, less one newline at the end, are a passphrase. from is for people; a
  * negative n is the errno with which reading it failed. */
 static int accept_passphrase(struct secret *ret, const struct secret *all, ssize_t n,
                              const char *from, struct report *rep)
 {
+    int r;
+
     if (n < 0)
         return report_errno(rep, (int)-n, "cannot read the passphrase from %s", from);
     if (n > 0 && all->bytes[n - 1] == '\n')
         n--;
     if (n == 0)
         return report_error(rep, EINVAL, "the passphrase from %s is empty", from);
-    if (n > CREDENTIAL_PASSPHRASE_MAX)
-        return report_error(rep, EINVAL, "the passphrase from %s is longer than %d bytes", from,
-                            CREDENTIAL_PASSPHRASE_MAX);
-    return secret_copy(ret, all->bytes, (size_t)n);
+    r = check_length(n, from, rep);
+    return r < 0 ? r : secret_copy(ret, all->bytes, (size_t)n);
 }
 
 static int read_stdin(struct secret *ret, struct report *rep)
@@ -97,20 +105,27 @@ static int read_stdin(struct secret *ret, struct report *rep)
                              "standard input", rep);
 }
 
-/* Ordinary files, and whatever else can be opened: a pipe of the shell's <(command). */
-static int read_passphrase_file(struct secret *ret, const char *path, struct report *rep)
+/* Ordinary files, and whatever else can be opened: a pipe of the shell's <(command). Returns a
+ * descriptor. */
+static int open_passphrase_file(const char *path, struct report *rep)
 {
-    AUTO_SECRET struct secret all = {0};
     AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     struct stat st;
-    int r;
 
     if (fd < 0 || fstat(fd, &st) < 0)
         return report_errno(rep, errno, "cannot open passphrase file %s", path);
     if (S_ISREG(st.st_mode) && st.st_mode & (S_IRGRP | S_IROTH))
         report_warn(rep, "passphrase file %s can be read by others (chmod 600 would end that)",
                     path);
-    r = make_room(&all);
+    return TAKE_FD(fd);
+}
+
+static int read_passphrase_file(struct secret *ret, const char *path, struct report *rep)
+{
+    AUTO_SECRET struct secret all = {0};
+    AUTO_FD int fd = open_passphrase_file(path, rep);
+    int r = fd < 0 ? fd : make_room(&all);
+
     return r < 0 ? r : accept_passphrase(ret, &all, read_all(fd, all.bytes, all.len), path, rep);
 }
 
@@ -323,12 +338,45 @@ static unsigned n_stdin_keyfiles(const struct credential_source *src)
     return n;
 }
 
+/* Put the first line of a file behind the *len bytes in all, without its newline. */
+static int add_line(struct secret *all, size_t *len, const char *path, struct report *rep)
+{
+    bool from_stdin = is_stdin(path);
+    AUTO_FD int fd = from_stdin ? -1 : open_passphrase_file(path, rep);
+    ssize_t n;
+
+    if (!from_stdin && fd < 0)
+        return fd;
+    n = read_first_line(from_stdin ? STDIN_FILENO : fd, all->bytes + *len, all->len - *len);
+    if (n < 0)
+        return report_errno(rep, (int)-n, "cannot read the passphrase from %s", path);
+    if (n > 0 && all->bytes[*len + (size_t)n - 1] == '\n')
+        n--;
+    *len += (size_t)n;
+    return check_length((ssize_t)*len, path, rep);
+}
+
+static int read_lines(struct secret *ret, const struct credential_source *src, struct report *rep)
+{
+    AUTO_SECRET struct secret all = {0};
+    size_t len = 0;
+    int r = make_room(&all);
+
+    if (r == 0)
+        r = add_line(&all, &len, src->passphrase_file, rep);
+    for (unsigned i = 0; r == 0 && i < src->n_more_passphrase_files; i++)
+        r = add_line(&all, &len, src->more_passphrase_files[i], rep);
+    return r < 0 ? r : secret_copy(ret, all.bytes, len);
+}
+
 static int read_passphrase(struct credential *c, const struct credential_source *src,
                            struct report *rep)
 {
     int r;
 
     c->has_passphrase = true;
+    if (src->lines && src->passphrase_file != NULL)
+        return read_lines(&c->passphrase, src, rep);
     if (is_stdin(src->passphrase_file))
         return read_stdin(&c->passphrase, rep);
     if (src->passphrase_file != NULL)
@@ -354,6 +402,9 @@ static int check_sources(const struct credential_source *src, struct report *rep
                             "a passphrase file and a passphrase command exclude each other");
     if (src->ask && (src->passphrase_file != NULL || src->passphrase_command != NULL))
         return report_error(rep, EINVAL, "a passphrase is read or asked for, not both");
+    if (!src->lines && src->n_more_passphrase_files > 0)
+        return report_error(rep, EINVAL,
+                            "a passphrase comes from one file (only GELI containers take several)");
     if (n_stdin_keyfiles(src) > 1)
         return report_error(rep, EINVAL, "standard input can be one key file only");
     return 0;

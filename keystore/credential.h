@@ -8,14 +8,19 @@
 #include "base/secret.h"
 
 #define CREDENTIAL_KEYFILES 8
+#define CREDENTIAL_PASSPHRASE_FILES 8
 #define CREDENTIAL_PASSPHRASE_MAX 8192           /* bytes */
 #define CREDENTIAL_TIMEOUT_MAX 86400             /* seconds */
 #define CREDENTIAL_KEYFILE_MAX (8 * 1024 * 1024) /* bytes, all key files together */
 
 struct credential;
 struct credential_source {
-    const char *passphrase_file;    /* one trailing newline dropped; "-": first line of stdin */
-    const char *passphrase_command; /* run by /bin/sh -c; one trailing newline dropped */
+    const char *passphrase_file; /* one trailing newline dropped; "-": first line of stdin */
+    const char *more_passphrase_files[CREDENTIAL_PASSPHRASE_FILES - 1]; /* behind that one, */
+    unsigned n_more_passphrase_files;                                   /* where lines says so */
+    bool lines; /* of a file the first line counts, all of them make one passphrase, which may be
+                   empty: what geli(8) does */
+    const char *passphrase_command;            /* run by /bin/sh -c; one trailing newline dropped */
     const char *keyfiles[CREDENTIAL_KEYFILES]; /* read in this order, no byte dropped; "-": all
                                                   that the passphrase leaves of stdin, once */
     unsigned n_keyfiles;
@@ -43,8 +48,9 @@ struct credential {
  * one spelling (recovery.h); one that looks like it is said, with the groups that are mistyped, and
  * stays. Says a hint when an entry typed or read is not UTF-8 in NFC, and a warning for a
  * passphrase file that others can read. Errors of the key files as keyfile_read_all(). -ENOENT,
- * -EACCES; -EINVAL empty, too long, two sources, the entries differ; -ENXIO no terminal to ask on
- * (says which options give one); -EINTR Ctrl-C, terminal restored; -EIO the command failed.
+ * -EACCES; -EINVAL empty, too long, two sources or, without lines, files, the entries differ;
+ * -ENXIO no terminal to ask on (says which options give one); -EINTR Ctrl-C, terminal restored;
+ * -EIO the command failed.
  */
 int credential_read(struct credential *ret, const struct credential_source *src,
                     struct report *rep);

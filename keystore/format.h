@@ -68,6 +68,7 @@ struct key_volume {
     uint64_t size;        /* bytes of the disk */
     bool zero_pieces;     /* an all-zero 512-byte piece of ciphertext reads as zeros */
     bool discard;         /* discards may punch the container */
+    bool read_only;       /* the header forbids writing */
     unsigned char uuid[16];
     char label[KEY_LABEL_MAX + 1]; /* terminated; print it through report_escape */
     unsigned slot;                 /* the one that opened; of no meaning after import() */
@@ -87,23 +88,35 @@ struct key_volume {
 void key_volume_done(struct key_volume *v);
 #define AUTO_KEY_VOLUME __attribute__((cleanup(key_volume_done)))
 
-enum key_slot_kind { KEY_SLOT_PASSPHRASE = 1, KEY_SLOT_KEYFILE = 2, KEY_SLOT_BOTH = 3 };
+enum key_slot_kind {
+    KEY_SLOT_UNTOLD = 0, /* the format does not say */
+    KEY_SLOT_PASSPHRASE = 1,
+    KEY_SLOT_KEYFILE = 2,
+    KEY_SLOT_BOTH = 3
+};
 struct key_slot_info {
     unsigned index;
     enum key_slot_kind kind;
+    const char *kdf; /* "pbkdf2-sha512", of which cost has t alone; NULL: Argon2id */
     struct kdf_cost cost;
-    uint64_t created; /* seconds since 1970 */
+    uint64_t created; /* seconds since 1970; 0 unknown */
     char label[33];   /* terminated */
 };
 
-/* What a new container is made of. */
+/* What a new container is made of. What a format does not have is refused when it is given. */
 struct key_create {
-    const char *cipher;
-    uint32_t sector_size;
-    uint64_t size; /* bytes of the disk, a multiple of sector_size */
+    const char *cipher;     /* as the format names it; NULL: its choice */
+    uint32_t key_bits;      /* 0: the format's choice, or the cipher's name says it */
+    const char *version;    /* of the format; NULL: its newest */
+    const char *integrity;  /* "hmac-sha256"; NULL: none */
+    const char *flags;      /* words of the format with commas between; NULL */
+    uint32_t sector_size;   /* bytes */
+    uint32_t medium_sector; /* bytes: the sectors of the device that it is on, or will be; 0: 512 */
+    uint64_t size;          /* bytes of the disk, a multiple of sector_size */
     bool discard;
     const char *label; /* may be NULL */
     struct kdf_request kdf;
+    char data_cipher[32]; /* filled in by prepare: the cipher as crypto/ calls it */
 };
 
 /* A finished change of the key slots. Who knows the volume key seals it; who owns the header (the
@@ -187,9 +200,14 @@ struct key_format {
     /* Is this the header of a container of this format? 1, 0, or -errno. Reads only, says nothing,
      * trusts nothing. */
     int (*recognise)(struct blk *b);
-    /* Bytes of container that a disk of size bytes needs. */
-    uint64_t (*container_size)(uint64_t size);
-    /* Check req before anything exists: -EINVAL, -EOPNOTSUPP. */
+    /* Fill in what req leaves to the format, and check all but the size: -EINVAL, -EOPNOTSUPP. The
+     * next four are for a req that was prepared. */
+    int (*prepare)(struct key_create *req, struct report *rep);
+    /* Bytes of container that a disk of req->size bytes needs; for 0 those of a header. */
+    uint64_t (*container_size)(const struct key_create *req);
+    /* Bytes of the largest disk that a container of so many bytes holds. */
+    uint64_t (*disk_size)(const struct key_create *req, uint64_t container);
+    /* Check the size before anything exists: -EINVAL, -EOPNOTSUPP. */
     int (*check_create)(const struct key_create *req, struct report *rep);
     /* Write a header with one slot for cred. header and data as in open, and both are new; what
      * data may hold in the place of a header is cleared when that is elsewhere. */
@@ -210,6 +228,8 @@ struct key_format {
     /* Used slots in index order; returns how many, at most max. */
     int (*slots)(struct key_store *ks, struct key_slot_info *out, unsigned max, struct report *rep);
 
+    /* May a new slot cost this? -EINVAL. NULL: as kdf_request_check(). */
+    int (*check_kdf)(const struct kdf_request *kdf, struct report *rep);
     /* After an unlock: make the change that puts cred into a free slot (what KEY_PATCH_ADD; slot
      * may be KEY_SLOT_ANY; -EEXIST when used, -ENOSPC all in use) or instead of what is in slot
      * (KEY_PATCH_CHANGE; label NULL keeps the old one). Writes nothing. Also without an unlock,
@@ -250,11 +270,22 @@ struct key_format {
      * every moment the header opens, with one size or the other. -EINVAL an impossible size, -EBUSY
      * it is being re-encrypted, -ENOKEY after forget with all. */
     int (*resize)(struct key_store *ks, uint64_t size, struct report *rep);
+    /* Bytes of the container when its disk has size. NULL: nothing lies behind the disk. Else the
+     * header does: resize() wants the container larger before it grows, nobody in the disk, and
+     * moves there. */
+    uint64_t (*container_end)(struct key_store *ks, uint64_t size);
+    /* For such a format: the container was made larger by something else, and its header lies where
+     * it ended, at old_size; move it to the end. -EBADMSG it does not lie there, -EINVAL. */
+    int (*relocate)(struct blk *header, uint64_t old_size, struct report *rep);
+    /* Set and clear flags, by words as in struct key_create. Needs no key. -EINVAL. */
+    int (*set_flags)(struct key_store *ks, const char *words, struct report *rep);
 
     /* Which container the header is of. */
     void (*uuid)(struct key_store *ks, unsigned char uuid[16]);
     /* Bytes that a backup, or a detached header, takes. */
     uint64_t (*header_size)(struct key_store *ks);
+    /* Where a header of that size lies on b, a container or the file of a header. NULL: at 0. */
+    uint64_t (*header_place)(struct key_store *ks, const struct blk *b);
     /* Write a complete copy of the header to a new file; also a detached header. */
     int (*backup)(struct key_store *ks, struct blk *to, struct report *rep);
     /* Put the header of backup (opened with open() on the backup file, data being the container) in
@@ -262,7 +293,8 @@ struct key_format {
      * nothing about uuids: that is its caller's. At every moment one of both opens. */
     int (*restore)(struct key_store *backup, struct blk *header, struct report *rep);
     /* May backup go where ks is without losing data? -EPERM the volume key or the geometry differ,
-     * -EBUSY ks is being re-encrypted; said. */
+     * -EBUSY ks is being re-encrypted; said. ks is NULL where no header can be read: does it fit
+     * the container at all? */
     int (*restore_check)(struct key_store *backup, struct key_store *ks, struct report *rep);
     /* Every field of every copy. Trusts nothing, shows no secret. */
     void (*dump)(struct key_store *ks, struct key_dump *to);
@@ -272,6 +304,9 @@ struct key_format {
     const struct key_reencrypt *reencrypt;
     unsigned max_slots;
     bool detachable; /* the header may lie in a file of its own */
+    /* Of a passphrase file the first line counts, several of them make one passphrase, and it may
+     * be empty. */
+    bool passphrase_lines;
 };
 
 /* NULL when there is none of that name; the table, closed by NULL. */

@@ -4,6 +4,7 @@
 /* The table of container formats, and what to say about bytes that none of them knows. */
 
 #include "base/bytes.h"
+#include "keystore/geli/geli.h"
 #include "keystore/native/native.h"
 
 #include <errno.h>
@@ -14,6 +15,7 @@
 
 const struct key_format *const key_formats[] = {
     &native_format,
+    &geli_format,
     NULL,
 };
 
@@ -42,20 +44,6 @@ static int look(struct blk *b, unsigned char buf[LOOK], uint64_t off)
     return b->granule <= LOOK ? blk_read(b, buf, (size_t)len, off) : -EINVAL;
 }
 
-/* FreeBSD's GELI keeps its metadata in the last sector, which may have any size from 512. */
-static bool is_geli(struct blk *b)
-{
-    unsigned char buf[LOOK] __attribute__((aligned(LOOK)));
-    uint64_t off = b->size > LOOK ? bytes_round_down(b->size - LOOK, b->granule) : 0;
-
-    if (look(b, buf, off) < 0)
-        return false;
-    for (size_t at = 0; at + 512 <= LOOK; at += 512)
-        if (memcmp(buf + at, "GEOM::ELI", 10) == 0)
-            return true;
-    return false;
-}
-
 /* No format knows b: what is it? */
 static int explain_unknown(struct blk *b, struct report *rep)
 {
@@ -70,8 +58,6 @@ static int explain_unknown(struct blk *b, struct report *rep)
         return report_errno(rep, -r, "cannot read the header");
     if (memcmp(buf, luks, sizeof(luks)) == 0)
         return report_error(rep, EOPNOTSUPP, "LUKS containers are not supported by this version");
-    if (is_geli(b))
-        return report_error(rep, EOPNOTSUPP, "GELI containers are not supported by this version");
     if (bytes_are_zero(buf, sizeof(buf)))
         return report_error(rep, EBADMSG,
                             "not a container: it begins with zeros (its header may be in a file of "

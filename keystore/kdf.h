@@ -16,11 +16,14 @@ struct kdf_cost {
     uint32_t p;     /* lanes: 1 is all there is */
 };
 
+/* None at all: the passphrase is not stretched. Only some formats have that. */
+#define KDF_NO_PASSES UINT32_MAX
+
 /* What --kdf-memory, --kdf-time and --kdf-iterations say; zeros mean "not given". */
 struct kdf_request {
     uint64_t memory;     /* bytes */
     uint32_t time_ms;    /* calibrate to this */
-    uint32_t iterations; /* exact passes; not together with time_ms */
+    uint32_t iterations; /* exact passes, or KDF_NO_PASSES; not together with time_ms */
 };
 
 /* Can kdf_choose() meet this, on a machine that has the memory? -EINVAL outside the limits. Nothing

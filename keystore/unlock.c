@@ -175,6 +175,15 @@ static int check_slots(struct key_container *c, int slot, struct report *rep)
     return report_error(rep, EKEYREJECTED, "there is no key in slot %d", slot);
 }
 
+int key_credential_read(struct credential *ret, const struct credential_source *src,
+                        const struct key_format *f, struct report *rep)
+{
+    struct credential_source s = *src;
+
+    s.lines = f->passphrase_lines;
+    return credential_read(ret, &s, rep);
+}
+
 /* -EAGAIN: the passphrase was wrong, and typing it again may help; that has been said. */
 static int unlock_once(struct key_container *c, const struct credential_source *src, int slot,
                        bool last, struct key_volume *ret, struct report *rep)
@@ -184,7 +193,7 @@ static int unlock_once(struct key_container *c, const struct credential_source *
     int r;
 
     held_init(&held, rep);
-    r = credential_read(&cred, src, rep);
+    r = key_credential_read(&cred, src, c->format, rep);
     if (r < 0)
         return r;
     r = c->format->unlock(c->store, &cred, slot, ret, rep != NULL ? &held.rep : NULL);

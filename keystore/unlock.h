@@ -37,6 +37,10 @@ int key_container_open(struct key_container *ret, const struct blk_file_spec *sp
 void key_container_done(struct key_container *c);
 #define AUTO_KEY_CONTAINER __attribute__((cleanup(key_container_done)))
 
+/* credential_read() in the way of format f. */
+int key_credential_read(struct credential *ret, const struct credential_source *src,
+                        const struct key_format *f, struct report *rep);
+
 #define KEY_TRIES 3
 
 /* Read the credential that src names and unlock c with it. A passphrase that was typed may be wrong

@@ -44,8 +44,12 @@ static int make_header(struct conversion *c, const struct vol_create *to, struct
 {
     const struct key_format *format = c->draft.format;
     struct key_store *ks = NULL;
-    uint64_t len = format->container_size(0);
+    struct key_create no_disk = c->draft.header;
+    uint64_t len;
     int r;
+
+    no_disk.size = 0;
+    len = format->container_size(&no_disk);
 
     if (len > HEADER_MAX)
         return report_error(rep, EOPNOTSUPP, "a header of %" PRIu64 " bytes is too large", len);

@@ -8,19 +8,24 @@
 #include "base/bytes.h"
 
 #include "crypto/cipher.h"
+#include "keystore/unlock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <linux/fs.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static int check_cipher(const struct key_create *header, struct report *rep)
 {
-    const struct cipher *c = cipher_named(header->cipher);
+    const struct cipher *c = cipher_named(header->data_cipher);
 
     if (c == NULL)
-        return report_error(rep, EOPNOTSUPP, "this version has no cipher \"%s\"", header->cipher);
+        return report_error(rep, EOPNOTSUPP, "this version has no cipher \"%s\"",
+                            header->data_cipher);
     if (header->sector_size < 512 || !bytes_is_power_of_two(header->sector_size) ||
         header->sector_size > c->sector_max)
         return report_error(rep, EINVAL, "sectors of %u bytes are not possible (512, 1024, ...)",
@@ -33,6 +38,22 @@ static bool is_device(const char *path)
     struct stat st;
 
     return stat(path, &st) == 0 && S_ISBLK(st.st_mode);
+}
+
+/* The sectors of the device, where nobody says what it is an image of. */
+static int device_sector(struct key_create *header, const struct vol_create *spec,
+                         struct report *rep)
+{
+    AUTO_FD int fd = -1;
+    int size = 0;
+
+    if (header->medium_sector != 0 || !is_device(spec->container))
+        return 0;
+    fd = open(spec->container, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || ioctl(fd, BLKSSZGET, &size) < 0 || size <= 0)
+        return report_errno(rep, errno, "cannot find out the sectors of the device");
+    header->medium_sector = (uint32_t)size;
+    return 0;
 }
 
 /* What the disk's size comes to. For a device without a size that is all that the device leaves:
@@ -52,21 +73,23 @@ static int disk_size(uint64_t *ret, const struct vol_create *spec, struct report
 static int fill_device(struct key_create *header, const struct key_format *format,
                        const struct blk *device, struct report *rep)
 {
-    uint64_t overhead = format->container_size(0);
-
-    if (device->size < overhead + header->sector_size)
+    header->size = format->disk_size(header, device->size);
+    if (header->size == 0)
         return report_error(rep, EINVAL, "the device is too small: %" PRIu64 " bytes",
                             device->size);
-    header->size = bytes_round_down(device->size - overhead, header->sector_size);
     return 0;
 }
 
 /* The file of a detached header: as large as the place that a header has in a container. */
 static int make_header_file(struct vol_draft *d, const struct vol_create *spec, struct report *rep)
 {
+    struct key_create no_disk = d->header;
+
+    no_disk.size = 0;
+
     const struct blk_file_create file = {
         .path = spec->header_file,
-        .size = d->format->container_size(0),
+        .size = d->format->container_size(&no_disk),
         .if_exists = "a header takes no other file's place: choose another name",
     };
 
@@ -88,7 +111,11 @@ static int check_request(struct key_create *header, const struct key_format *for
         return report_error(rep, EOPNOTSUPP, "a detached header is not possible in the %s format",
                             format->name);
     header->discard = spec->sparse;
-    r = check_cipher(header, rep);
+    r = device_sector(header, spec, rep);
+    if (r == 0)
+        r = format->prepare(header, rep);
+    if (r == 0)
+        r = check_cipher(header, rep);
     if (r == 0)
         r = disk_size(&header->size, spec, rep);
     if (r == 0 && header->size != 0)
@@ -109,11 +136,12 @@ int vol_draft_open(struct vol_draft *ret, const struct vol_create *spec, pid_t *
     if (r < 0)
         return r;
 
-    const struct blk_file_create file = {.path = spec->container,
-                                         .size = d.format->container_size(d.header.size),
-                                         .preallocate = !spec->sparse,
-                                         .replace = spec->force,
-                                         .progress = spec->progress};
+    const struct blk_file_create file = {
+        .path = spec->container,
+        .size = d.header.size != 0 ? d.format->container_size(&d.header) : 0,
+        .preallocate = !spec->sparse,
+        .replace = spec->force,
+        .progress = spec->progress};
     r = make_header_file(&d, spec, rep);
     if (r == 0)
         r = blk_file_create(&d.blk, &file, rep);
@@ -134,7 +162,7 @@ struct blk *vol_draft_header(const struct vol_draft *d)
 int vol_draft_make_header(struct vol_draft *d, const struct credential_source *src,
                           struct blk *where, struct report *rep)
 {
-    int r = credential_read(&d->cred, src, rep);
+    int r = key_credential_read(&d->cred, src, d->format, rep);
 
     return r < 0 ? r : d->format->create(where, d->blk, &d->header, &d->cred, rep);
 }

@@ -88,6 +88,8 @@ static int unlock_and_build(struct volume *v, struct key_container *c, const str
     AUTO_KEY_VOLUME struct key_volume key = {0};
     int r = key_unlock_with(c, &spec->credential, spec->slot, &key, rep);
 
+    if (r == 0 && key.read_only && !spec->read_only)
+        r = report_error(rep, EROFS, "its header says that it is read-only (mount it with -o ro)");
     if (r == 0 && !spec->read_only && c->format->repair != NULL)
         r = c->format->repair(c->store, rep);
     if (r == 0)

@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static int native_recognise(struct blk *b)
@@ -36,17 +37,48 @@ static int native_recognise(struct blk *b)
     return error;
 }
 
-static uint64_t native_container_size(uint64_t size)
+static uint64_t native_container_size(const struct key_create *req)
 {
-    return size + NATIVE_DATA;
+    return req->size + NATIVE_DATA;
 }
 
-static int native_check_create(const struct key_create *req, struct report *rep)
+static uint64_t native_disk_size(const struct key_create *req, uint64_t container)
 {
+    return container < NATIVE_DATA ? 0
+                                   : bytes_round_down(container - NATIVE_DATA, req->sector_size);
+}
+
+/* What belongs to other formats. */
+static int native_check_words(const struct key_create *req, struct report *rep)
+{
+    const char *word = req->key_bits != 0         ? "--key-size (the cipher's name says it)"
+                       : req->version != NULL     ? "--geli-version"
+                       : req->flags != NULL       ? "--flags"
+                       : req->integrity != NULL   ? "--integrity but none"
+                       : req->medium_sector > 512 ? "--provider-sector"
+                                                  : NULL;
+
+    return word != NULL ? report_error(rep, EOPNOTSUPP, "a native container has no %s", word) : 0;
+}
+
+static int native_prepare(struct key_create *req, struct report *rep)
+{
+    int r = native_check_words(req, rep);
+
+    if (r < 0)
+        return r;
+    if (req->cipher == NULL)
+        req->cipher = "aes-256-xts";
     if (native_cipher_number(req->cipher) < 0)
         return report_error(
             rep, EOPNOTSUPP,
             "a native container cannot use cipher \"%s\" (aes-256-xts, aes-128-xts)", req->cipher);
+    snprintf(req->data_cipher, sizeof(req->data_cipher), "%s", req->cipher);
+    return kdf_request_check(&req->kdf, rep);
+}
+
+static int native_check_create(const struct key_create *req, struct report *rep)
+{
     if (req->sector_size < 512 || req->sector_size > 65536 ||
         !bytes_is_power_of_two(req->sector_size))
         return report_error(rep, EINVAL,
@@ -58,7 +90,7 @@ static int native_check_create(const struct key_create *req, struct report *rep)
                             req->size, req->sector_size);
     if (req->label != NULL && strlen(req->label) > KEY_LABEL_MAX)
         return report_error(rep, EINVAL, "a label has at most %u bytes", KEY_LABEL_MAX);
-    return kdf_request_check(&req->kdf, rep);
+    return 0;
 }
 
 static struct native_header native_new_header(const struct key_create *req)
@@ -109,7 +141,9 @@ static int native_create(struct blk *header, struct blk *data, const struct key_
     AUTO_SECRET struct secret master = {0}, prk = {0};
     int r = native_check_create(req, rep);
 
-    if (r == 0 && data->size < native_container_size(req->size))
+    if (r == 0)
+        r = kdf_request_check(&req->kdf, rep);
+    if (r == 0 && data->size < native_container_size(req))
         r = report_error(rep, EINVAL, "%" PRIu64 " bytes are too few for the container",
                          data->size);
     if (r == 0 && header->size < NATIVE_DATA)
@@ -192,7 +226,9 @@ static int native_resize(struct key_store *ks, uint64_t size, struct report *rep
 const struct key_format native_format = {
     .name = "native",
     .recognise = native_recognise,
+    .prepare = native_prepare,
     .container_size = native_container_size,
+    .disk_size = native_disk_size,
     .check_create = native_check_create,
     .create = native_create,
     .open = native_store_open,

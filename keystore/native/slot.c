@@ -82,6 +82,8 @@ enum key_slot_kind native_slot_kind(const struct credential *cred)
 const char *native_slot_kind_words(enum key_slot_kind kind)
 {
     switch (kind) {
+    case KEY_SLOT_UNTOLD:
+        break;
     case KEY_SLOT_PASSPHRASE:
         return "a passphrase";
     case KEY_SLOT_KEYFILE:

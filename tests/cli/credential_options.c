@@ -106,31 +106,37 @@ static void kdf_costs_are_sizes_and_positive_numbers(void **state)
     assert_int_equal(cmd_kdf_option(&command, CMD_OPT_KDF_TIME, "500", &kdf), -EINVAL);
     assert_int_equal(cmd_kdf_option(&command, CMD_OPT_KDF_MEMORY, "much", &kdf), -EINVAL);
     assert_int_equal(cmd_kdf_option(&command, CMD_OPT_KDF_MEMORY, "0", &kdf), -EINVAL);
-    assert_int_equal(cmd_kdf_option(&command, CMD_OPT_KDF_ITERATIONS, "0", &kdf), -EINVAL);
+    assert_int_equal(cmd_kdf_option(&command, CMD_OPT_KDF_ITERATIONS, "", &kdf), -EINVAL);
     assert_int_equal(cmd_kdf_option(&command, CMD_OPT_KDF_ITERATIONS, "-3", &kdf), -EINVAL);
+    assert_int_equal(cmd_kdf_option(&command, CMD_OPT_KDF_ITERATIONS, "00", &kdf), -EINVAL);
     assert_int_equal(cmd_kdf_option(&command, CMD_OPT_KDF_ITERATIONS, "4294967296", &kdf), -EINVAL);
     assert_int_equal(cmd_kdf_option(&command, CMD_OPT_OWN, NULL, &kdf), 0);
 }
 
-static void costs_beyond_the_limits_are_refused_at_once(void **state)
+static void no_passes_at_all_are_an_answer_of_their_own(void **state)
 {
-    static const struct {
-        int opt;
-        const char *arg;
-    } wrong[] = {{CMD_OPT_KDF_MEMORY, "63M"},
-                 {CMD_OPT_KDF_MEMORY, "5G"},
-                 {CMD_OPT_KDF_ITERATIONS, "2"},
-                 {CMD_OPT_KDF_ITERATIONS, "65"}};
     struct kdf_request kdf = {0};
 
     (void)state;
-    for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        struct kdf_request one = {0};
+    assert_int_equal(cmd_kdf_option(&command, CMD_OPT_KDF_ITERATIONS, "0", &kdf), 1);
+    assert_int_equal(kdf.iterations, KDF_NO_PASSES);
+    assert_int_equal(cmd_kdf_option(&command, CMD_OPT_KDF_TIME, "500", &kdf), -EINVAL);
+}
 
-        assert_int_equal(cmd_kdf_option(&command, wrong[i].opt, wrong[i].arg, &one), -EINVAL);
-    }
-    assert_int_equal(cmd_kdf_option(&command, CMD_OPT_KDF_MEMORY, "4G", &kdf), 1);
-    assert_int_equal(cmd_kdf_option(&command, CMD_OPT_KDF_ITERATIONS, "9", &kdf), -EINVAL);
+static void passphrase_files_are_kept_in_their_order(void **state)
+{
+    struct credential_source src = {0};
+
+    (void)state;
+    for (unsigned i = 0; i < CREDENTIAL_PASSPHRASE_FILES; i++)
+        assert_int_equal(cmd_credential_option(&command, CMD_OPT_PASSPHRASE_FILE,
+                                               i == 0 ? "a" : "b", &src, NULL),
+                         1);
+    assert_string_equal(src.passphrase_file, "a");
+    assert_int_equal(src.n_more_passphrase_files, CREDENTIAL_PASSPHRASE_FILES - 1);
+    assert_string_equal(src.more_passphrase_files[0], "b");
+    assert_int_equal(cmd_credential_option(&command, CMD_OPT_PASSPHRASE_FILE, "c", &src, NULL),
+                     -EINVAL);
 }
 
 static void a_header_is_in_one_file(void **state)
@@ -154,7 +160,8 @@ int main(void)
         cmocka_unit_test(standard_input_is_one_key_file_behind_the_passphrases),
         cmocka_unit_test(the_time_to_wait_for_key_files_is_in_seconds),
         cmocka_unit_test(kdf_costs_are_sizes_and_positive_numbers),
-        cmocka_unit_test(costs_beyond_the_limits_are_refused_at_once),
+        cmocka_unit_test(no_passes_at_all_are_an_answer_of_their_own),
+        cmocka_unit_test(passphrase_files_are_kept_in_their_order),
         cmocka_unit_test(a_header_is_in_one_file),
     };
 

@@ -296,7 +296,8 @@ static void the_reference_reads_what_was_written_here(void **state)
 
         container_credential(&cred, k->passphrase, k->keyfile);
         write_file(in_folder(path, "ours"), "", 0);
-        assert_int_equal(truncate(path, (off_t)native->container_size(DISK)), 0);
+        assert_int_equal(
+            truncate(path, (off_t)native->container_size(&(struct key_create){.size = DISK})), 0);
         b = open_file(path);
         assert_int_equal(native->create(b, b, &req, &cred, NULL), 0);
         blk_close(b);
