@@ -35,7 +35,7 @@ static const char usage[] =
     "  hushvol header backup photos.hv /media/stick/photos.header\n"
     "\n"
     "Exit status: 0 done, 1 failed, 2 wrong words, 3 no slot opens, 4 not a container or damaged,\n"
-    "5 in use (restore only), 6 not possible in this format, 7 no such file.\n";
+    "5 in use (restore only) or being re-encrypted, 6 not possible in this format, 7 no such file.\n";
 /* clang-format on */
 
 static int take_shared(struct header_words *w, const struct command *c, int opt, char **argv)

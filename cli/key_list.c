@@ -25,7 +25,7 @@ static const char usage[] =
     "  hushvol key list photos.hv\n"
     "\n"
     "Exit status: 0 done (also when no slot is in use), 1 failed, 2 wrong words, 4 not a container\n"
-    "or damaged, 7 no such container.\n";
+    "or damaged, 6 not possible in this format, 7 no such container.\n";
 /* clang-format on */
 
 static const struct option options[] = {

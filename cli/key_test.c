@@ -21,7 +21,7 @@ static const char usage[] =
     "  hushvol key test photos.hv --keyfile /media/stick/photos.key\n"
     "\n"
     "Exit status: 0 it opens, 1 failed, 2 wrong words, 3 no slot opens, 4 not a container or\n"
-    "damaged, 7 no such container.\n";
+    "damaged, 6 of a later version, 7 no such container.\n";
 /* clang-format on */
 
 static const struct option options[] = {

@@ -21,8 +21,9 @@ enum { CMD_OPT_SLOT = CMD_OPT_OWN + 100 };
 #define CMD_MOUNT_USAGE                                                                            \
     "  -o WORD[=VALUE],...      ro, allow_root, allow_other, uid=, gid=, mode=, name=, cache,\n"   \
     "                           threads=N, readahead=SIZE|off, direct=auto|on|off, discard,\n"     \
-    "                           nodiscard, enospc=wait|error, keyfile=, passphrase-file=,\n"       \
-    "                           passphrase-command=, header=, slot=\n" CMD_HEADER_USAGE            \
+    "                           nodiscard, enospc=wait|error, keyfile=, keyfile-timeout=,\n"       \
+    "                           passphrase-file=, passphrase-command=, ask-passphrase, header=,\n" \
+    "                           slot=\n" CMD_HEADER_USAGE                                          \
     "  --slot N                 try this key slot only\n" CMD_CREDENTIAL_USAGE
 
 struct cmd_mount_words {

@@ -31,8 +31,8 @@ static const char usage[] =
     "Example:\n"
     "  hushvol resume photos\n"
     "\n"
-    "Exit status: 0 done, 1 failed, 2 wrong words, 3 no key fits, 4 the header is damaged, 7 no such\n"
-    "mount.\n";
+    "Exit status: 0 done, 1 failed, 2 wrong words, 3 no key fits, 4 the header is damaged, 5 its\n"
+    "process is busy with something else, 6 not possible in this format, 7 no such mount.\n";
 /* clang-format on */
 
 enum { OPT_SLOT = CMD_OPT_OWN };
@@ -49,7 +49,7 @@ struct request {
     const char *word, *header;
     int slot;
     struct credential_source key;
-    bool help, verbose;
+    bool help;
     char prompt[REPORT_LINE];
 };
 
@@ -59,8 +59,6 @@ static int take_option(struct request *q, int opt, char **argv)
 
     if (opt == CMD_OPT_HELP)
         q->help = true;
-    else if (opt == 'v')
-        q->verbose = true;
     if (opt == CMD_OPT_HELP || opt == 'v')
         return 0;
     if (opt == OPT_SLOT)

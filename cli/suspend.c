@@ -39,8 +39,8 @@ static const char usage[] =
     "Example:\n"
     "  hushvol suspend photos\n"
     "\n"
-    "Exit status: 0 done, 1 failed, 2 wrong words, 5 writes wait for room on the host, 6 not\n"
-    "possible in this format, 7 no such mount.\n";
+    "Exit status: 0 done, 1 failed, 2 wrong words, 5 writes wait for room on the host, or its\n"
+    "process is busy with something else, 6 not possible in this format, 7 no such mount.\n";
 /* clang-format on */
 
 /* Requests that visit each thread of the daemon, where they wait in turn (fuse/thread.c). */
