@@ -215,7 +215,7 @@ static unsigned list_rows(struct bench_row *rows, const struct bench *b, uint32_
     for (const struct cipher *c = ciphers; c->name != NULL; c++)
         for (uint32_t s = BENCH_SECTOR_MIN; s <= BENCH_SECTOR_MAX && s <= c->sector_max; s *= 2)
             for (unsigned i = 0; i < b->n_counts; i++) {
-                if (sector_size != 0 && s != sector_size)
+                if (c->legacy || (sector_size != 0 && s != sector_size))
                     continue;
                 if (rows != NULL)
                     rows[n] = (struct bench_row){

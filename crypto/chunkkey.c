@@ -9,6 +9,7 @@
 #include "base/hkdf.h"
 
 #include <errno.h>
+#include <openssl/evp.h>
 #include <string.h>
 
 #define CACHED 256 /* chunks, a power of two */
@@ -43,11 +44,16 @@ static int remember(struct chunk_keys *k, const struct secret *prk)
     return 0;
 }
 
+static bool prk_fits(const struct chunk_rule *rule, const struct secret *prk)
+{
+    return prk->len == (rule->derivation == CHUNK_HKDF ? HKDF_PRK : CHUNK_KEY_MAX);
+}
+
 int chunk_keys_open(struct chunk_keys **ret, const struct chunk_rule *rule, uint32_t key_len)
 {
     struct chunk_keys *k;
 
-    if (rule->prk == NULL || rule->prk->len != HKDF_PRK || key_len > CHUNK_KEY_MAX ||
+    if (rule->prk == NULL || !prk_fits(rule, rule->prk) || key_len > CHUNK_KEY_MAX ||
         rule->head_len > sizeof(rule->head) || rule->tail_len > sizeof(rule->tail))
         return -EINVAL;
     k = calloc(1, sizeof(*k));
@@ -85,18 +91,43 @@ int chunk_keys_rekey(struct chunk_keys *k, const struct secret *prk)
 {
     HOLD(&k->lock);
 
-    return prk->len == HKDF_PRK ? remember(k, prk) : -EINVAL;
+    return prk_fits(&k->rule, prk) ? remember(k, prk) : -EINVAL;
+}
+
+static int hmac_sha512(unsigned char *key, uint32_t len, const struct secret *prk,
+                       const unsigned char *info, size_t info_len)
+{
+    unsigned char all[CHUNK_KEY_MAX];
+    size_t n = 0;
+    bool done = EVP_Q_mac(NULL, "HMAC", NULL, "SHA512", NULL, prk->bytes, prk->len, info, info_len,
+                          all, sizeof(all), &n) != NULL &&
+                n == sizeof(all);
+
+    if (done)
+        memcpy(key, all, len);
+    secret_wipe(all, sizeof(all));
+    return done ? 0 : -EIO;
 }
 
 /* docs/format.md 5.1: label || LE64(chunk) || SHA256(parameters) */
 static int derive(const struct chunk_rule *rule, uint64_t chunk, unsigned char *key, uint32_t len)
 {
     unsigned char info[sizeof(rule->head) + 8 + sizeof(rule->tail)];
+    size_t info_len = rule->head_len + 8 + rule->tail_len;
 
     memcpy(info, rule->head, rule->head_len);
     bytes_put_le64(info + rule->head_len, chunk);
     memcpy(info + rule->head_len + 8, rule->tail, rule->tail_len);
-    return hkdf_expand(key, len, rule->prk->bytes, info, rule->head_len + 8 + rule->tail_len);
+    switch (rule->derivation) {
+    case CHUNK_HMAC:
+        return hmac_sha512(key, len, rule->prk, info, info_len);
+    case CHUNK_SINGLE:
+        memcpy(key, rule->prk->bytes, len);
+        return 0;
+    case CHUNK_HKDF:
+    default:
+        return hkdf_expand(key, len, rule->prk->bytes, info, info_len);
+    }
 }
 
 int chunk_keys_get(struct chunk_keys *k, uint64_t chunk, unsigned char *key)

@@ -170,7 +170,7 @@ void vol_get_stats(struct volume *v, struct vol_stats *ret)
     struct vol_readahead_stats readahead = {0};
     struct pool_stats pool;
 
-    sector_plain_stats(v->stack.plain, &sector);
+    sector_stats(v->stack.sectors, &sector);
     if (v->stack.readahead != NULL)
         vol_readahead_stats(v->stack.readahead, &readahead);
     pool_get_stats(v->stack.pool, &pool);

@@ -24,7 +24,7 @@
 /* Sectors are whole, and so are the units of direct I/O. */
 static uint64_t unit_of(const struct volume *v)
 {
-    uint32_t granule = v->stack.plain->granule;
+    uint32_t granule = v->stack.sectors->granule;
 
     return v->info.sector_size > granule ? v->info.sector_size : granule;
 }

@@ -8,7 +8,8 @@
  *     space      writes wait for room on the host
  *     align      any bytes become whole granules, overlaps are ordered
  *     readahead  what a sequential reader will want next is prepared by the workers
- *     plain      granules become ciphertext, on all cores
+ *     plain      granules become ciphertext, on all cores; or
+ *     hmac       the same, with a MAC in front of each piece
  *     file       ciphertext lies here
  */
 
@@ -33,12 +34,35 @@
 
 struct chunk_rule vol_chunk_rule(const struct key_rule *r)
 {
-    struct chunk_rule c = {
-        .prk = &r->prk, .shift = r->chunk_shift, .head_len = r->head_len, .tail_len = r->tail_len};
+    static const enum chunk_derivation derivations[] = {
+        [KEY_DERIVE_HKDF] = CHUNK_HKDF,
+        [KEY_DERIVE_HMAC] = CHUNK_HMAC,
+        [KEY_DERIVE_SINGLE] = CHUNK_SINGLE,
+    };
+    struct chunk_rule c = {.prk = &r->prk,
+                           .derivation = derivations[r->derivation],
+                           .shift = r->chunk_shift,
+                           .head_len = r->head_len,
+                           .tail_len = r->tail_len};
 
     memcpy(c.head, r->head, r->head_len);
     memcpy(c.tail, r->tail, r->tail_len);
     return c;
+}
+
+/* Borrows key's secrets. */
+static struct unit_rule unit_rule(const struct key_volume *key)
+{
+    static const enum sector_iv ivs[] = {
+        [KEY_IV_SECTOR] = SECTOR_IV_NUMBER,
+        [KEY_IV_OFFSET] = SECTOR_IV_OFFSET,
+        [KEY_IV_OFFSET_HASH] = SECTOR_IV_OFFSET_HASH,
+    };
+
+    return (struct unit_rule){.iv = ivs[key->iv],
+                              .iv_key = &key->iv_key,
+                              .mac = key->auth.hash[0] != '\0' ? key->auth.hash : NULL,
+                              .mac_key = &key->auth.key};
 }
 
 /* *old must live as long as *ret. */
@@ -57,24 +81,27 @@ static int describe(struct sector_spec *ret, struct chunk_rule *old, const struc
         .keys = vol_chunk_rule(&key->rule),
         .old_keys = key->mixed ? old : NULL,
         .boundary = key->boundary,
+        .units = unit_rule(key),
+        .mac_piece = key->auth.piece,
         .pool = s->pool,
         .n_callers = callers + s->pool_threads,
         .n_lanes = spec->threads > 0 ? spec->threads : LANES * s->threads,
     };
     if (ret->cipher == NULL)
         return report_error(rep, EOPNOTSUPP, "this version has no cipher %s", key->cipher);
-    if (key->rule.derivation != KEY_DERIVE_HKDF || key->iv != KEY_IV_SECTOR ||
-        key->auth.hash[0] != '\0')
-        return report_error(rep, EOPNOTSUPP, "this version cannot read disks of the %s format",
-                            key->format);
     *old = vol_chunk_rule(&key->old_rule);
     return 0;
 }
 
-/* What the user asks for and what the container allows. */
-static void choose(struct vol_stack *s, const struct key_volume *key, const struct vol_spec *spec,
-                   struct report *rep)
+/* What the user asks for and what the container allows. -EOPNOTSUPP. */
+static int choose(struct vol_stack *s, const struct key_volume *key, const struct vol_spec *spec,
+                  struct report *rep)
 {
+    if (spec->discard == VOL_YES && !key->zero_pieces)
+        return report_error(rep, EOPNOTSUPP,
+                            "a disk of the %s format cannot give space back: what was discarded "
+                            "would not read as zeros (leave out -o discard)",
+                            key->format);
     if (spec->discard == VOL_YES && !key->discard)
         report_warn(rep, "discard stays off: the container was preallocated, and giving its space "
                          "back would break what that promised (create it with --sparse)");
@@ -82,6 +109,7 @@ static void choose(struct vol_stack *s, const struct key_volume *key, const stru
     s->enospc_wait =
         spec->enospc_wait == VOL_YES || (spec->enospc_wait == VOL_DEFAULT && key->discard);
     s->threads = spec->threads > 0 ? spec->threads : cpus_usable();
+    return 0;
 }
 
 int vol_stack_open(struct vol_stack *ret, struct blk *container, const struct key_volume *key,
@@ -97,14 +125,17 @@ int vol_stack_open(struct vol_stack *ret, struct blk *container, const struct ke
     int r;
 
     assert(key->zone == 0);
-    choose(&s, key, spec, rep);
+    r = choose(&s, key, spec, rep);
+    if (r < 0)
+        return r;
     s.pool_threads = s.threads > 1 && direct ? s.threads * DIRECT_THREADS : s.threads;
     r = pool_open(&s.pool, s.pool_threads, rep);
     if (r == 0)
         r = describe(&sector, &old, key, &s, spec, rep);
     if (r == 0)
-        r = sector_plain_open(&s.plain, container, &sector, rep);
-    s.top = s.plain;
+        r = sector.units.mac != NULL ? sector_hmac_open(&s.sectors, container, &sector, rep)
+                                     : sector_plain_open(&s.sectors, container, &sector, rep);
+    s.top = s.sectors;
     if (r == 0 && s.pool != NULL && readahead > 0) {
         r = vol_readahead_open(&s.readahead, s.top, s.pool, readahead, rep);
         s.top = r == 0 ? s.readahead : s.top;
@@ -129,8 +160,8 @@ struct blk *vol_stack_release(struct vol_stack *s)
 {
     struct blk *container = s->container;
 
-    if (s->plain != NULL)
-        s->plain->below = NULL;
+    if (s->sectors != NULL)
+        s->sectors->below = NULL;
     vol_stack_close(s);
     return container;
 }

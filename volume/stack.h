@@ -8,7 +8,7 @@
 /* The layers of one volume. top owns all of them; the others are for asking. */
 struct vol_stack {
     struct blk *top;
-    struct blk *poison, *space, *align, *readahead, *plain, *container; /* readahead may be NULL */
+    struct blk *poison, *space, *align, *readahead, *sectors, *container; /* readahead may be NULL */
     struct pool *pool;
     unsigned threads;      /* that cipher at once */
     unsigned pool_threads; /* that work on one request, the caller included */

@@ -29,7 +29,7 @@ static void forget(struct volume *v)
     vol_align_forget(v->stack.align);
     if (v->stack.readahead != NULL)
         vol_readahead_forget(v->stack.readahead);
-    sector_plain_forget(v->stack.plain);
+    sector_forget(v->stack.sectors);
     v->format->forget(v->store, true);
 }
 
@@ -86,7 +86,11 @@ static int remember(struct volume *v, const struct secret *bytes, struct report 
         r = check_same(v, &key, rep);
     if (r < 0)
         return r;
-    r = sector_plain_rekey(v->stack.plain, &key.rule.prk, v->mixed ? &key.old_rule.prk : NULL);
+    r = sector_rekey(v->stack.sectors,
+                     &(struct sector_secrets){.prk = &key.rule.prk,
+                                              .old_prk = v->mixed ? &key.old_rule.prk : NULL,
+                                              .iv_key = &key.iv_key,
+                                              .mac_key = &key.auth.key});
     return r < 0 ? report_errno(rep, -r, "cannot prepare the cipher") : 0;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Proves the rows of crypto/cipher.c by vectors 10 and 4 of IEEE 1619-2007, annex B. */
+/* Proves the rows of crypto/cipher.c: XTS by vectors 10 and 4 of IEEE 1619-2007, annex B; CBC by
+ * the first block, with a zero IV, of NIST SP 800-38A F.1 (AES), RFC 3713 (Camellia), SP 800-67
+ * (triple DES) and the set of variable keys in Eric Young's Blowfish vectors. */
 
 #include "lib/test.h"
 
@@ -46,7 +48,7 @@ static void check(const char *name, const char *key1, const char *key2, unsigned
                   const char *want_hex)
 {
     const struct cipher *c = cipher_named(name);
-    EVP_CIPHER *evp = EVP_CIPHER_fetch(NULL, c->evp, NULL);
+    EVP_CIPHER *evp = cipher_fetch(c);
     EVP_CIPHER_CTX *ctx = EVP_CIPHER_CTX_new();
     unsigned char key[64], iv[16] = {unit}, plain[512], got[512], want[512];
     int n;
@@ -79,6 +81,80 @@ static void aes_128_xts_gives_ieee_1619_vector_4(void **state)
           vector_4);
 }
 
+static void cbc_ciphers_give_published_blocks(void **state)
+{
+#define AES_PLAIN "6bc1bee22e409f96e93d7e117393172a"
+#define CAMELLIA_KEY "0123456789abcdeffedcba9876543210"
+#define BLOWFISH_KEY "f0e1d2c3b4a5968778695a4b3c2d1e0f"
+    static const struct {
+        const char *name, *key, *plain, *want;
+    } v[] = {
+        {"aes-128-cbc", "2b7e151628aed2a6abf7158809cf4f3c", AES_PLAIN,
+         "3ad77bb40d7a3660a89ecaf32466ef97"},
+        {"aes-192-cbc", "8e73b0f7da0e6452c810f32b809079e562f8ead2522c6b7b", AES_PLAIN,
+         "bd334f1d6e45f25ff712a214571fa5cc"},
+        {"aes-256-cbc", "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4",
+         AES_PLAIN, "f3eed1bdb5d2a03c064b5a7e3db181f8"},
+        {"camellia-128-cbc", CAMELLIA_KEY, CAMELLIA_KEY, "67673138549669730857065648eabe43"},
+        {"camellia-192-cbc", CAMELLIA_KEY "0011223344556677", CAMELLIA_KEY,
+         "b4993401b3e996f84ee5cee7d79b09b9"},
+        {"camellia-256-cbc", CAMELLIA_KEY "00112233445566778899aabbccddeeff", CAMELLIA_KEY,
+         "9acc237dff16d76c20ef7c919e3a7509"},
+        {"3des-192-cbc", "0123456789abcdef23456789abcdef01456789abcdef0123", "5468652071756663",
+         "a826fd8ce53b855f"},
+        {"blowfish-128-cbc", BLOWFISH_KEY, "fedcba9876543210", "93142887ee3be15c"},
+        {"blowfish-192-cbc", BLOWFISH_KEY "0011223344556677", "fedcba9876543210",
+         "05044b62fa52d080"},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        const struct cipher *c = cipher_named(v[i].name);
+        EVP_CIPHER *evp = cipher_fetch(c);
+        unsigned char key[64], plain[16], want[16], got[16], iv[16] = {0};
+        size_t len = strlen(v[i].plain) / 2;
+        EVP_CIPHER_CTX *ctx[2];
+
+        from_hex(key, v[i].key);
+        from_hex(plain, v[i].plain);
+        from_hex(want, v[i].want);
+        assert_non_null(evp);
+        assert_int_equal(strlen(v[i].key) / 2, c->key_len);
+        for (unsigned dir = 0; dir < 2; dir++) {
+            int n;
+
+            ctx[dir] = cipher_context(c, evp, dir);
+            assert_non_null(ctx[dir]);
+            assert_int_equal(EVP_CipherInit_ex2(ctx[dir], NULL, key, NULL, -1, NULL), 1);
+            for (unsigned again = 0; again < 2; again++) { /* each unit begins anew */
+                assert_int_equal(EVP_CipherInit_ex2(ctx[dir], NULL, NULL, iv, -1, NULL), 1);
+                assert_int_equal(EVP_CipherUpdate(ctx[dir], got, &n, dir ? plain : want, (int)len),
+                                 1);
+                assert_int_equal(n, len);
+                assert_memory_equal(got, dir ? want : plain, len);
+            }
+            EVP_CIPHER_CTX_free(ctx[dir]);
+        }
+        EVP_CIPHER_free(evp);
+    }
+}
+
+static void every_row_can_be_had(void **state)
+{
+    (void)state;
+    for (const struct cipher *c = ciphers; c->name != NULL; c++) {
+        EVP_CIPHER *evp = c->evp != NULL ? cipher_fetch(c) : NULL;
+        EVP_CIPHER_CTX *ctx = evp != NULL ? cipher_context(c, evp, true) : NULL;
+
+        assert_true(c->evp == NULL || ctx != NULL);
+        assert_true(ctx == NULL || EVP_CIPHER_CTX_get_key_length(ctx) == (int)c->key_len);
+        assert_int_equal(c->mode == CIPHER_NULL, c->evp == NULL);
+        assert_ptr_equal(cipher_named(c->name), c);
+        EVP_CIPHER_CTX_free(ctx);
+        EVP_CIPHER_free(evp);
+    }
+}
+
 static void an_unknown_name_is_no_cipher(void **state)
 {
     (void)state;
@@ -92,6 +168,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(aes_256_xts_gives_ieee_1619_vector_10),
         cmocka_unit_test(aes_128_xts_gives_ieee_1619_vector_4),
+        cmocka_unit_test(cbc_ciphers_give_published_blocks),
+        cmocka_unit_test(every_row_can_be_had),
         cmocka_unit_test(an_unknown_name_is_no_cipher),
     };
 

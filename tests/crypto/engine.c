@@ -288,12 +288,14 @@ static void forgotten_keys_come_back_only_with_the_prk(void **state)
     assert_int_equal(sector_decrypt(e, out, first, sizeof(first), 4096), -EIO);
     assert_int_equal(secret_copy(&other, prk.bytes, prk.len), 0);
     other.bytes[0] ^= 1;
-    assert_int_equal(sector_engine_rekey(e, &other, UINT64_C(1) << 40), 0);
+    assert_int_equal(
+        sector_engine_rekey(e, &(struct sector_secrets){.prk = &other}, UINT64_C(1) << 40), 0);
     assert_int_equal(sector_encrypt(e, out, plain, sizeof(plain), 4096), 0);
     assert_memory_not_equal(out, first, sizeof(first));
     sector_engine_forget(e);
     sector_engine_forget(e);
-    assert_int_equal(sector_engine_rekey(e, &prk, UINT64_C(1) << 40), 0);
+    assert_int_equal(
+        sector_engine_rekey(e, &(struct sector_secrets){.prk = &prk}, UINT64_C(1) << 40), 0);
     assert_int_equal(sector_encrypt(e, out, plain, sizeof(plain), 4096), 0);
     assert_memory_equal(out, first, sizeof(first));
     assert_int_equal(sector_decrypt(e, out, first, sizeof(first), 4096), 0);

@@ -95,6 +95,56 @@ static void any_operations_equal_an_array(void **state)
     }
 }
 
+/* Ciphers that only do whole sectors, sectors whose IVs are hashes, one key for all. */
+static void any_operations_equal_an_array_in_other_modes(void **state)
+{
+    static const struct {
+        const char *cipher;
+        uint32_t sector;
+        enum sector_iv iv;
+        enum chunk_derivation keys;
+    } kinds[] = {
+        {"aes-256-xts", 131072, SECTOR_IV_OFFSET, CHUNK_HMAC},
+        {"aes-128-xts", 512, SECTOR_IV_OFFSET, CHUNK_HMAC},
+        {"aes-128-cbc", 512, SECTOR_IV_OFFSET_HASH, CHUNK_SINGLE},
+        {"camellia-192-cbc", 4096, SECTOR_IV_OFFSET_HASH, CHUNK_HMAC},
+        {"3des-192-cbc", 8192, SECTOR_IV_OFFSET_HASH, CHUNK_HMAC},
+        {"blowfish-320-cbc", 131072, SECTOR_IV_OFFSET_HASH, CHUNK_SINGLE},
+        {"aes-256-cbc", 65536, SECTOR_IV_NUMBER, CHUNK_HMAC},
+    };
+    AUTO_SECRET struct secret base = {0};
+    uint64_t seed = test_seed();
+    struct pool *pool = NULL;
+
+    (void)state;
+    assert_int_equal(secret_make(&base, 64), 0);
+    test_random_bytes(&seed, base.bytes, 64);
+    assert_int_equal(pool_open(&pool, 3, NULL), 0);
+    for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        struct sector_spec spec = spec_for(kinds[i].sector, pool);
+        uint32_t granule;
+        struct blk *b;
+
+        spec.cipher = cipher_named(kinds[i].cipher);
+        spec.zero_pieces = false;
+        spec.keys.prk = &base;
+        spec.keys.derivation = kinds[i].keys;
+        spec.units = (struct unit_rule){.iv = kinds[i].iv, .iv_key = &base};
+        granule = spec.cipher->mode == CIPHER_CBC ? spec.sector_size : 512;
+        b = open_over(memory(), &spec);
+        assert_int_equal(b->granule, granule);
+        crowd_run(&(struct crowd_spec){.blk = b,
+                                       .seed = seed + i,
+                                       .n_threads = 4,
+                                       .n_ops = 20,
+                                       .max_len = 600 * 1024,
+                                       .granule = granule,
+                                       .zeros = 1});
+        blk_close(b);
+    }
+    pool_close(pool);
+}
+
 /* The whole disk as one of the keys shows it. */
 static void read_all(unsigned char *to, struct blk *mem, const struct chunk_rule *keys)
 {
@@ -333,6 +383,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_operations_equal_an_array),
+        cmocka_unit_test(any_operations_equal_an_array_in_other_modes),
         cmocka_unit_test(two_keys_meet_at_the_boundary),
         cmocka_unit_test(a_boundary_inside_a_sector_is_refused),
         cmocka_unit_test(below_lies_no_plaintext),

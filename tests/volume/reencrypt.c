@@ -81,7 +81,7 @@ static void write_disk(struct blk *b)
     for (unsigned at = 0; at < DISK; at += 512)
         if (memcmp(disk + at, zeros, 512) != 0)
             assert_int_equal(blk_write(s.top, disk + at, 512, at), 0);
-    s.plain->below = NULL; /* b stays */
+    s.sectors->below = NULL; /* b stays */
     vol_stack_close(&s);
 }
 
