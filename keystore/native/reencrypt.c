@@ -169,39 +169,43 @@ static int keep_cost(struct kdf_cost *ret, const struct native_slot *s, unsigned
     return ret->m_kib != 0 ? 0 : kdf_choose(ret, kdf, rep); /* one choice for all slots */
 }
 
-/* The slots of ks->next, which are the old ones: those of keep with the new master key, others
- * destroyed, what was empty as it is. */
-static int rewrap_slots(struct key_store *ks, const struct native_header *h,
-                        const struct secret *master, const struct key_keep *keep, unsigned n_keep,
-                        const struct kdf_request *kdf, struct report *rep)
+/* What becomes of the slots. */
+struct rewrap {
+    const struct native_header *header; /* the new one */
+    const struct secret *master;        /* its */
+    const struct key_keep *keep;
+    unsigned n_keep;
+    const struct kdf_request *kdf;
+    struct kdf_cost cost; /* chosen for all, once */
+};
+
+/* One of keep gets the new master key, another is destroyed, what is empty stays as it is. */
+static int rewrap_slot(struct rewrap *w, unsigned char *slot, unsigned i, struct report *rep)
 {
-    struct kdf_cost cost = {0};
+    const struct key_keep *k = find_keep(w->keep, w->n_keep, i);
+    struct native_slot s;
+    int r;
 
-    for (unsigned i = 0; i < NATIVE_SLOTS; i++) {
-        unsigned char *slot = native_header_slot(ks->next, i);
-        const struct key_keep *k = find_keep(keep, n_keep, i);
-        struct native_slot s;
-        int r;
+    native_slot_decode(&s, slot);
+    if (!s.used)
+        return k != NULL ? report_error(rep, ENOENT, "key slot %u is empty", i) : 0;
+    r = native_slot_check(&s, i, rep); /* nobody can be asked about one of an unknown kind */
+    if (r == 0 && k == NULL)
+        native_slot_destroy(slot);
+    if (r < 0 || k == NULL)
+        return r;
+    r = keep_cost(&w->cost, &s, i, w->kdf, rep);
+    return r < 0 ? r
+                 : native_slot_wrap(slot, i, w->header, &w->cost, s.label, k->cred, w->master, rep);
+}
 
-        native_slot_decode(&s, slot);
-        if (!s.used && k != NULL)
-            return report_error(rep, ENOENT, "key slot %u is empty", i);
-        if (!s.used)
-            continue;
-        r = native_slot_check(&s, i, rep); /* one that nobody could be asked about stays */
-        if (r < 0)
-            return r;
-        if (k == NULL) {
-            native_slot_destroy(slot);
-            continue;
-        }
-        r = keep_cost(&cost, &s, i, kdf, rep);
-        if (r == 0)
-            r = native_slot_wrap(slot, i, h, &cost, s.label, k->cred, master, rep);
-        if (r < 0)
-            return r;
-    }
-    return 0;
+static int rewrap_slots(struct key_store *ks, struct rewrap *w, struct report *rep)
+{
+    int r = 0;
+
+    for (unsigned i = 0; i < NATIVE_SLOTS && r == 0; i++)
+        r = rewrap_slot(w, native_header_slot(ks->next, i), i, rep);
+    return r;
 }
 
 /* ks->record of the beginning, and the keys for it, which replace those in the store. */
@@ -229,13 +233,14 @@ static int clear_place(struct key_store *ks, struct report *rep)
                  : 0;
 }
 
-static int start_with(struct key_store *ks, const struct key_keep *keep, unsigned n_keep,
-                      const struct kdf_request *kdf, struct secret *master, struct secret *prk,
-                      struct report *rep)
+static int start_with(struct key_store *ks, struct rewrap *w, struct secret *master,
+                      struct secret *prk, struct report *rep)
 {
     struct native_header h = ks->copy[ks->current].header;
     int r;
 
+    w->header = &h;
+    w->master = master;
     secret_random(master->bytes, master->len);
     secret_random(h.salt, sizeof(h.salt));
     h.incompat |= NATIVE_INCOMPAT_REENCRYPT;
@@ -244,7 +249,7 @@ static int start_with(struct key_store *ks, const struct key_keep *keep, unsigne
     if (r == 0)
         r = native_header_prk(prk, &h, master);
     if (r == 0)
-        r = rewrap_slots(ks, &h, master, keep, n_keep, kdf, rep);
+        r = rewrap_slots(ks, w, rep);
     if (r == 0)
         r = first_record(ks, &h, prk);
     if (r == 0)
@@ -262,6 +267,7 @@ static int reencrypt_start(struct key_store *ks, const struct key_keep *keep, un
 {
     AUTO_SECRET struct secret master = {0}, prk = {0};
     AUTO_KEY_VOLUME struct key_volume v = {0};
+    struct rewrap w = {.keep = keep, .n_keep = n_keep, .kdf = kdf};
     int r;
 
     assert(ks->master.bytes != NULL && n_keep > 0);
@@ -271,7 +277,7 @@ static int reencrypt_start(struct key_store *ks, const struct key_keep *keep, un
     if (r == 0)
         r = secret_make(&master, NATIVE_MASTER);
     if (r == 0)
-        r = start_with(ks, keep, n_keep, kdf, &master, &prk, rep);
+        r = start_with(ks, &w, &master, &prk, rep);
     if (r < 0)
         return r;
     secret_done(&ks->master);
