@@ -4,6 +4,7 @@
  * over the volume's key through a pipe; passphrases and key slots are not the daemon's business. */
 
 #include "base/auto.h"
+#include "block/file.h"
 #include "cli/command.h"
 #include "cli/credential_options.h"
 #include "cli/job.h"
@@ -15,6 +16,8 @@
 #include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* clang-format off */
 static const char usage[] =
@@ -88,6 +91,21 @@ static int take_words(struct request *q, int argc, char **argv)
     return 0;
 }
 
+/* Root does not hand the key of a container to a user who only claims to have it mounted. */
+static int check_owner(const struct serve_found *f, const struct key_container *c,
+                       struct report *rep)
+{
+    struct stat st;
+
+    if (f->folder.owner == geteuid())
+        return 0;
+    if (fstat(blk_file_fd(c->blk), &st) == 0 && st.st_uid == f->folder.owner)
+        return 0;
+    return report_error(rep, EPERM,
+                        "%s is not a file of the user who has it mounted: only they can resume it",
+                        f->record.container);
+}
+
 /* What another process needs to go on with the volume, and the slot that opened. Reads only: the
  * lock is the other's. */
 static int unlock(struct secret *ret, unsigned *slot, const struct serve_found *f,
@@ -100,6 +118,8 @@ static int unlock(struct secret *ret, unsigned *slot, const struct serve_found *
     if (q->header == NULL && f->folder.owner == geteuid()) /* a user's word is not for root */
         q->header = f->record.header;
     r = cmd_reach_look(&c, f->record.container, q->header, rep);
+    if (r == 0)
+        r = check_owner(f, &c, rep);
     if (r == 0 && c.format->export == NULL)
         return report_error(rep, EOPNOTSUPP, "resuming is not possible in the %s format",
                             c.format->name);
