@@ -10,6 +10,8 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 /* clang-format off */
@@ -94,6 +96,17 @@ static int write_all(const unsigned char *bytes, size_t len)
     return 0;
 }
 
+/* A closed standard output is one that leads nowhere by now. */
+static int check_is_seen(struct report *rep)
+{
+    struct stat st;
+
+    if (fstat(STDOUT_FILENO, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3))
+        return report_error(rep, EINVAL,
+                            "nobody would see the recovery key: standard output leads nowhere");
+    return 0;
+}
+
 /* Not through stdio, whose buffer nobody wipes. A key that nobody has seen is none. */
 static int show_recovery_key(struct cmd_reach *at, int slot, const struct credential *key,
                              struct report *rep)
@@ -140,6 +153,8 @@ static int add_slot(struct cmd_reach *at, const struct key_words *w, struct repo
     AUTO_KEY_VOLUME struct key_volume volume = {0};
     int r = cmd_reach_possible(at, KEY_PATCH_ADD, rep);
 
+    if (r == 0 && w->recovery)
+        r = check_is_seen(rep);
     if (r == 0)
         r = key_change_check_kdf(at->c.format, &w->kdf, rep);
     if (r == 0)
