@@ -5,6 +5,7 @@
  * then all is written and takes its place: a wrong word must not cost an existing file, and nobody
  * thinks up a passphrase for a container that there is no place for. */
 
+#include "base/auto.h"
 #include "base/bytes.h"
 
 #include "crypto/cipher.h"
@@ -99,6 +100,25 @@ static int make_header_file(struct vol_draft *d, const struct vol_create *spec, 
     return blk_file_create(&d->header_blk, &file, rep);
 }
 
+/* Do both name one new file? Where something is there already, its kind and its lock tell. */
+static bool is_same_place(const char *a, const char *b)
+{
+    const char *const path[2] = {a, b};
+    const char *name[2];
+    struct stat folder[2];
+
+    for (unsigned i = 0; i < 2; i++) {
+        const char *slash = strrchr(path[i], '/');
+        AUTO_FREE char *above = slash != NULL ? strndup(path[i], slash + 1 - path[i]) : strdup(".");
+
+        name[i] = slash != NULL ? slash + 1 : path[i];
+        if (above == NULL || stat(above, &folder[i]) < 0)
+            return false;
+    }
+    return strcmp(name[0], name[1]) == 0 && folder[0].st_dev == folder[1].st_dev &&
+           folder[0].st_ino == folder[1].st_ino;
+}
+
 static int check_request(struct key_create *header, const struct key_format *format,
                          const struct vol_create *spec, struct report *rep)
 {
@@ -110,6 +130,9 @@ static int check_request(struct key_create *header, const struct key_format *for
     if (spec->header_file != NULL && !format->detachable)
         return report_error(rep, EOPNOTSUPP, "a detached header is not possible in the %s format",
                             format->name);
+    if (spec->header_file != NULL && is_same_place(spec->header_file, spec->container))
+        return report_error(rep, EINVAL, "the header %s is the container itself (leave it out)",
+                            spec->header_file);
     header->discard = spec->sparse;
     r = device_sector(header, spec, rep);
     if (r == 0)
