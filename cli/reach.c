@@ -8,6 +8,7 @@
  * moment, so a copy that seems damaged is looked at again before anybody hears of it. */
 
 #include "base/auto.h"
+#include "base/report_held.h"
 #include "cli/command.h"
 #include "cli/job.h"
 #include "fuse/patch.h"
@@ -153,23 +154,6 @@ int cmd_reach_open(struct cmd_reach *ret, const char *container, const char *hea
     return 0;
 }
 
-/* Holds errors back until it is known whether there will be another try. */
-struct held {
-    struct report rep;
-    struct report *to;
-    char error[REPORT_LINE];
-};
-
-static void held_say(struct report *rep, enum report_level level, const char *text)
-{
-    struct held *h = container_of(rep, struct held, rep);
-
-    if (level == REPORT_ERROR)
-        snprintf(h->error, sizeof(h->error), "%s", text);
-    else
-        h->to->say(h->to, level, text);
-}
-
 /* What the daemon refused, it said; when it did not answer, nobody knows. */
 static bool is_answer(int r)
 {
@@ -188,22 +172,21 @@ static bool is_answer(int r)
 /* Another job of the daemon is waited for: most are short. */
 static int ask_mount(struct cmd_reach *at, const struct key_patch *p, struct report *rep)
 {
-    struct held held = {.rep = *rep, .to = rep};
+    struct report_held held;
     char slot[24];
     int r = -EBUSY;
 
-    held.rep.say = held_say;
+    report_held_init(&held, rep);
     for (unsigned n = 0; r == -EBUSY && n < TRIES; n++) {
         const struct cmd_job job = {
             .word = "slot", .more = serve_patch_encode(p), .fd = -1, .doing = "writing the header"};
 
         if (n > 0)
             poll(NULL, 0, TRY_AGAIN_MS);
-        held.error[0] = '\0';
+        report_held_forget(&held);
         r = cmd_job_run(&at->mount, &job, &held.rep);
     }
-    if (held.error[0] != '\0')
-        rep->say(rep, REPORT_ERROR, held.error);
+    report_held_say(&held);
     snprintf(slot, sizeof(slot), "slot %u", p->slot);
     if (!is_answer(r))
         report_warn(rep, "%s may have been changed all the same: \"hushvol key list\" shows it",

@@ -4,9 +4,9 @@
 /* The order is the point: file, format, header, and only then a question to the user; nobody types
  * a passphrase to learn that the file is not a container. */
 
+#include "base/report_held.h"
+
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 /* Two devices are compared by what they are, whatever their names. */
@@ -106,39 +106,6 @@ void key_container_done(struct key_container *c)
     *c = (struct key_container){0};
 }
 
-/* Holds the error back until it is known whether the user gets another try. */
-struct held {
-    struct report rep;
-    struct report *to;
-    char error[REPORT_LINE];
-};
-
-static void held_say(struct report *rep, enum report_level level, const char *text)
-{
-    struct held *h = container_of(rep, struct held, rep);
-
-    if (level == REPORT_ERROR)
-        snprintf(h->error, sizeof(h->error), "%s", text);
-    else
-        h->to->say(h->to, level, text);
-}
-
-static void held_init(struct held *h, struct report *to)
-{
-    memset(h, 0, sizeof(*h));
-    h->to = to;
-    if (to != NULL) {
-        h->rep = *to;
-        h->rep.say = held_say;
-    }
-}
-
-static void held_release(struct held *h)
-{
-    if (h->error[0] != '\0')
-        h->to->say(h->to, REPORT_ERROR, h->error);
-}
-
 /* Notes that the format named something in the slots that it does not know. */
 struct unknown {
     struct report rep;
@@ -189,19 +156,19 @@ static int unlock_once(struct key_container *c, const struct credential_source *
                        bool last, struct key_volume *ret, struct report *rep)
 {
     AUTO_CREDENTIAL struct credential cred = {0};
-    struct held held;
+    struct report_held held;
     int r;
 
-    held_init(&held, rep);
+    report_held_init(&held, rep);
     r = key_credential_read(&cred, src, c->format, rep);
     if (r < 0)
         return r;
-    r = c->format->unlock(c->store, &cred, slot, ret, rep != NULL ? &held.rep : NULL);
+    r = c->format->unlock(c->store, &cred, slot, ret, &held.rep);
     if (r == -EKEYREJECTED && cred.typed && !last) {
         report_warn(rep, "no key slot opens with this passphrase, try again");
         return -EAGAIN;
     }
-    held_release(&held);
+    report_held_say(&held);
     return r;
 }
 
