@@ -4,6 +4,7 @@
 /* A slot goes only when somebody was told, and nothing is written before all of them are settled: a
  * passphrase mistyped here must not cost the slot that it is for. */
 
+#include "base/report_held.h"
 #include "cli/confirm.h"
 #include "cli/credential_options.h"
 #include "cli/key.h"
@@ -93,8 +94,29 @@ static int add_named(struct reencrypt_kept *k, struct key_container *c,
     return 0;
 }
 
-/* Ask for the passphrase of one slot. 1 it stays, 0 Enter said that it may go, -ENXIO nobody is
- * there to ask. */
+/* One entry for the passphrase of a slot. 1 it stays, 0 Enter said that it may go, -EKEYREJECTED it
+ * does not open, -ENXIO nobody is there to ask: these without words. */
+static int ask_once(struct reencrypt_kept *k, struct key_container *c, unsigned slot,
+                    const struct credential_source *src, struct report *rep)
+{
+    AUTO_CREDENTIAL struct credential cred = {0};
+    struct report_held held;
+    int r;
+
+    report_held_init(&held, rep); /* hints at what was typed are heard at once */
+    r = credential_read(&cred, src, &held.rep);
+    if (r == -EINVAL)
+        return 0;
+    if (r == 0)
+        r = try_open(c, &cred, (int)slot, &held.rep);
+    if (r >= 0)
+        add(k, slot, &cred);
+    else if (r != -ENXIO && r != -EKEYREJECTED)
+        report_held_say(&held);
+    return r < 0 ? r : 1;
+}
+
+/* The same, with more than one try; every error but -ENXIO is said. */
 static int ask_slot(struct reencrypt_kept *k, struct key_container *c,
                     const struct key_slot_info *slot, struct report *rep)
 {
@@ -105,23 +127,10 @@ static int ask_slot(struct reencrypt_kept *k, struct key_container *c,
              slot->index, slot->label[0] != '\0' ? ", \"" : "", slot->label,
              slot->label[0] != '\0' ? "\"" : "");
     for (unsigned n = 0; n < KEY_TRIES; n++) {
-        AUTO_CREDENTIAL struct credential cred = {0};
-        int r = credential_read(&cred, &src, NULL);
+        int r = ask_once(k, c, slot->index, &src, rep);
 
-        if (r == -EINVAL)
-            return 0;
-        if (r == -ENXIO)
-            return r;
-        if (r < 0)
-            return report_errno(rep, -r, "cannot ask for the passphrase of key slot %u",
-                                slot->index);
-        r = try_open(c, &cred, (int)slot->index, NULL);
-        if (r >= 0) {
-            add(k, slot->index, &cred);
-            return 1;
-        }
         if (r != -EKEYREJECTED)
-            return try_open(c, &cred, (int)slot->index, rep); /* says why */
+            return r;
         report_warn(rep, "key slot %u does not open with this passphrase", slot->index);
     }
     return report_error(rep, EKEYREJECTED, "key slot %u does not open, nothing was changed",
