@@ -180,7 +180,8 @@ static int end_command(pid_t pid, struct report *rep)
 static int read_passphrase_command(struct secret *ret, const char *command, struct report *rep)
 {
     AUTO_SECRET struct secret all = {0};
-    int from = -1, r = make_room(&all), ended;
+    AUTO_FD int from = -1;
+    int r = make_room(&all), ended;
     pid_t pid;
     ssize_t n;
 
@@ -190,7 +191,7 @@ static int read_passphrase_command(struct secret *ret, const char *command, stru
     if (r < 0)
         return report_errno(rep, -r, "cannot run the passphrase command");
     n = read_all(from, all.bytes, all.len);
-    close(from);
+    close(TAKE_FD(from)); /* one that goes on printing ends by that */
     ended = end_command(pid, n == (ssize_t)all.len ? NULL : rep);
     if (ended < 0 && n != (ssize_t)all.len)
         return ended;

@@ -7,7 +7,6 @@
 #include "keystore/native/slot.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,16 +50,6 @@ static int check_slot(const unsigned char *bytes, unsigned i, unsigned *n_used, 
     return r == -EBADMSG ? kdf_check(&s.cost, i, rep) : r;
 }
 
-static int check_size(const struct native_header *h, const struct blk *data, struct report *rep)
-{
-    if (h->data_offset > data->size || h->capacity > data->size - h->data_offset)
-        return report_error(rep, EBADMSG,
-                            "the container is cut short: it has %" PRIu64
-                            " bytes and its header promises %" PRIu64,
-                            data->size, h->data_offset + h->capacity);
-    return 0;
-}
-
 /* Is a copy that opens an erased container? */
 static int check_erased(unsigned n_used, struct report *rep)
 {
@@ -78,7 +67,7 @@ static int check_copy(struct native_copy *c, const struct blk *data, struct repo
         return report_errno(rep, -c->state, "cannot read it");
     if (c->state != 0)
         return native_header_decode(&c->header, c->block, rep);
-    r = check_size(&c->header, data, rep);
+    r = native_store_fits(&c->header, data, rep);
     for (unsigned i = 0; i < NATIVE_SLOTS; i++)
         r = worse(r, check_slot(native_header_slot(c->block, i), i, &n_used, rep));
     return worse(r, check_erased(n_used, rep));

@@ -200,10 +200,6 @@ static int check_capacity(const struct native_header *h, uint64_t size, struct r
         return report_error(rep, EINVAL,
                             "a disk of %" PRIu64 " bytes is not possible with sectors of %" PRIu32,
                             size, h->unit);
-    if (h->incompat & NATIVE_INCOMPAT_REENCRYPT)
-        return report_error(rep, EBUSY,
-                            "the container is being re-encrypted (\"hushvol reencrypt\" goes on "
-                            "where it stopped; its size can change afterwards)");
     return 0;
 }
 

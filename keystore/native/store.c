@@ -88,15 +88,23 @@ static bool copy_newer(const struct native_copy *a, const struct native_copy *b)
     return a->header.slot_seq > b->header.slot_seq;
 }
 
-/* Does the container hold what the copy's header promises, and may we use it as b was opened? */
-int native_store_check(const struct key_store *ks, const struct native_header *h,
-                       struct report *rep)
+int native_store_fits(const struct native_header *h, const struct blk *data, struct report *rep)
 {
-    if (h->data_offset > ks->data->size || h->capacity > ks->data->size - h->data_offset)
+    if (h->data_offset > data->size || h->capacity > data->size - h->data_offset)
         return report_error(rep, EBADMSG,
                             "the container is cut short: it has %" PRIu64
                             " bytes and its header promises %" PRIu64,
-                            ks->data->size, h->data_offset + h->capacity);
+                            data->size, h->data_offset + h->capacity);
+    return 0;
+}
+
+int native_store_check(const struct key_store *ks, const struct native_header *h,
+                       struct report *rep)
+{
+    int r = native_store_fits(h, ks->data, rep);
+
+    if (r < 0)
+        return r;
     if (h->ro_compat != 0 && !ks->data->read_only)
         return report_error(rep, EOPNOTSUPP,
                             "the container uses features 0x%" PRIx32

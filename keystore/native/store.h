@@ -50,8 +50,9 @@ void native_store_close(struct key_store *ks);
 /* As format.h says of forget. */
 void native_store_forget(struct key_store *ks, bool all);
 
-/* Does the container hold what the header promises, and may it be used as b was opened? -EBADMSG
- * cut short, -EOPNOTSUPP only read-only. */
+/* Does data hold what the header promises? -EBADMSG cut short. */
+int native_store_fits(const struct native_header *h, const struct blk *data, struct report *rep);
+/* The same, and may it be used as b was opened? -EOPNOTSUPP only read-only. */
 int native_store_check(const struct key_store *ks, const struct native_header *h,
                        struct report *rep);
 
