@@ -264,8 +264,10 @@ static int resize_container(struct request *q, struct report *rep)
                                   .slot = KEY_SLOT_ANY};
     struct volume *v = NULL;
     pid_t holder = 0;
-    int r = vol_open(&v, &spec, &holder, rep), closed;
+    int r, closed;
 
+    secret_lock_memory(rep);
+    r = vol_open(&v, &spec, &holder, rep);
     if (r == -EBUSY)
         return cmd_busy(q->which, q->header, holder, rep);
     if (r < 0)
