@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/confirm.h"
 #include "cli/credential_options.h"
+#include "cli/format_options.h"
 #include "cli/progress.h"
 #include "volume/volume.h"
 
@@ -31,15 +32,12 @@ static const char usage[] =
     "Asks for the passphrase of SRC, then twice for the one of DST, unless options say where they\n"
     "come from. Other key slots of SRC are not copied; \"hushvol key add\" makes new ones.\n"
     "\n"
-    "Without an option DST gets what SRC has:\n"
+    "Without an option DST gets what SRC has; of another format, what that has by default:\n"
     "  --size SIZE              of the disk; what is more reads as zeros. A smaller one is taken\n"
     "                           when what is cut off is all zeros, else it asks\n"
     "  --sparse, --preallocate  take space on the host as it is written, or all of it now\n"
     "  --label TEXT             up to 48 bytes, kept in the header unencrypted; \"\" is none\n"
-    "  --format native          the only one that can be made so far\n"
-    "  --cipher NAME            aes-256-xts, aes-128-xts, null\n"
-    "  --sector-size SIZE       of the cipher: 512 to 64K, a power of two\n"
-    "  --insecure-null-cipher   confirms --cipher null, which encrypts nothing (to measure)\n"
+    CMD_FORMAT_USAGE
     "\n"
     CMD_CREDENTIAL_USAGE
     CMD_NEW_CREDENTIAL_USAGE
@@ -66,10 +64,6 @@ enum {
     OPT_PREALLOCATE,
     OPT_FORCE,
     OPT_LABEL,
-    OPT_FORMAT,
-    OPT_CIPHER,
-    OPT_SECTOR_SIZE,
-    OPT_INSECURE_NULL,
     OPT_SAME_KEY,
     OPT_NEW_HEADER,
 };
@@ -81,10 +75,7 @@ static const struct option options[] = {
     {"preallocate", no_argument, NULL, OPT_PREALLOCATE},
     {"force", no_argument, NULL, OPT_FORCE},
     {"label", required_argument, NULL, OPT_LABEL},
-    {"format", required_argument, NULL, OPT_FORMAT},
-    {"cipher", required_argument, NULL, OPT_CIPHER},
-    {"sector-size", required_argument, NULL, OPT_SECTOR_SIZE},
-    {"insecure-null-cipher", no_argument, NULL, OPT_INSECURE_NULL},
+    CMD_FORMAT_OPTIONS,
     {"same-key", no_argument, NULL, OPT_SAME_KEY},
     {"new-header", required_argument, NULL, OPT_NEW_HEADER},
     CMD_YES_OPTION,
@@ -97,8 +88,9 @@ static const struct option options[] = {
 
 struct request {
     struct vol_spec from;
-    struct vol_create to; /* what no word says is zero until the source is open */
-    bool sparse, preallocate, insecure_null, same_key, yes, help, verbose;
+    struct vol_create to;
+    struct cmd_format_words words; /* what no word says is zero */
+    bool sparse, preallocate, same_key, yes, help, verbose;
     struct credential opened; /* what opened the source, with same_key */
     struct cmd_progress progress;
     char prompt[REPORT_LINE], new_prompt[REPORT_LINE];
@@ -111,25 +103,15 @@ static int take_size(uint64_t *ret, const char *option, const char *arg)
     return 0;
 }
 
-static int take_sector_size(uint32_t *ret, const char *arg)
-{
-    uint64_t size;
-    int r = take_size(&size, "--sector-size", arg);
-
-    if (r == 0 && size > UINT32_MAX)
-        return cmd_usage(&cmd_convert, "--sector-size \"%s\" is too large", arg);
-    if (r == 0)
-        *ret = (uint32_t)size;
-    return r;
-}
-
 static int take_shared_option(struct request *q, int opt, char **argv)
 {
     int r =
         cmd_credential_option(&cmd_convert, opt, optarg, &q->from.credential, &q->to.credential);
 
     if (r == 0)
-        r = cmd_kdf_option(&cmd_convert, opt, optarg, &q->to.header.kdf);
+        r = cmd_kdf_option(&cmd_convert, opt, optarg, &q->words.header.kdf);
+    if (r == 0)
+        r = cmd_format_option(&cmd_convert, opt, optarg, &q->words);
     if (r == 0)
         r = cmd_header_option(&cmd_convert, opt, optarg, &q->from.header);
     if (r == 0)
@@ -158,21 +140,10 @@ static int take_option(struct request *q, int opt, char **argv)
         q->to.force = true;
         return 0;
     case OPT_LABEL:
-        q->to.header.label = optarg;
+        q->words.header.label = optarg;
         return 0;
     case OPT_NEW_HEADER:
         q->to.header_file = optarg;
-        return 0;
-    case OPT_FORMAT:
-        q->to.format = optarg;
-        return 0;
-    case OPT_CIPHER:
-        q->to.header.cipher = optarg;
-        return 0;
-    case OPT_SECTOR_SIZE:
-        return take_sector_size(&q->to.header.sector_size, optarg);
-    case OPT_INSECURE_NULL:
-        q->insecure_null = true;
         return 0;
     case OPT_SAME_KEY:
         q->same_key = true;
@@ -233,35 +204,25 @@ static int check_places(const struct request *q, struct report *rep)
     return 0;
 }
 
-/* What no word says is as it is in the source. */
-static void settle(struct request *q, const struct vol_info *from)
+/* What no word says is as it is in the source, as far as that has it in the same words. */
+static int settle(struct request *q, const struct vol_info *from, struct report *rep)
 {
     struct vol_create *to = &q->to;
+    bool same;
 
-    if (to->format == NULL)
-        to->format = from->format;
-    if (to->header.cipher == NULL)
+    to->header = q->words.header;
+    to->format = q->words.format != NULL ? q->words.format : from->format;
+    same = strcmp(to->format, from->format) == 0;
+    if (to->header.cipher == NULL && same && strcmp(to->format, "native") == 0)
         to->header.cipher = from->cipher;
     if (to->header.sector_size == 0)
         to->header.sector_size = from->sector_size;
-    if (to->header.label == NULL)
+    if (to->header.label == NULL && same)
         to->header.label = from->label;
     if (to->size == 0)
         to->size = from->size;
-    to->sparse = q->sparse || (from->discard && !q->preallocate);
-}
-
-static int check_cipher(const struct request *q)
-{
-    bool null = strcmp(q->to.header.cipher, "null") == 0;
-
-    if (null && !q->insecure_null)
-        return cmd_usage(&cmd_convert, "with the cipher null DST would not be encrypted; name a "
-                                       "--cipher, or add --insecure-null-cipher");
-    if (!null && q->insecure_null)
-        return cmd_usage(&cmd_convert, "--insecure-null-cipher and --cipher %s contradict",
-                         q->to.header.cipher);
-    return 0;
+    to->sparse = q->sparse || (same && from->discard && !q->preallocate);
+    return cmd_format_settle(&cmd_convert, &q->words, to->format, &to->header, rep);
 }
 
 /* Ctrl-C ends the question and the program, which has nothing to undo yet. */
@@ -313,8 +274,7 @@ static int convert_volume(struct request *q, struct volume *from, struct report 
     report_stderr_init(&rep, "convert", q->to.container);
     rep.silent_infos = !q->verbose;
     vol_get_info(from, &info);
-    settle(q, &info);
-    r = check_cipher(q);
+    r = settle(q, &info, &rep);
     if (r == 0)
         r = check_cut(q, from, info.size, from_rep);
     if (r == 0)

@@ -5,12 +5,15 @@
 #include "base/size.h"
 #include "cli/command.h"
 #include "cli/credential_options.h"
+#include "cli/format_options.h"
 #include "cli/progress.h"
 #include "volume/volume.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#define DEFAULT_SECTOR 4096 /* bytes */
 
 /* clang-format off */
 static const char usage[] =
@@ -26,13 +29,11 @@ static const char usage[] =
     "                           taken now and can not run out later\n"
     "  --force                  overwrite what is at CONTAINER\n"
     "  --label TEXT             up to 48 bytes, kept in the header unencrypted\n"
-    "  --format native          the only one that can be made so far\n"
-    "  --cipher NAME            aes-256-xts (default), aes-128-xts, null\n"
-    "  --sector-size SIZE       of the cipher: 512 to 64K, a power of two (4096)\n"
+    CMD_FORMAT_USAGE
+    "  --no-init                leave authenticated sectors of geli as they are: each reads as an error\n"
+    "                           until it is written\n"
     "  --header FILE            put the header into FILE, a new one, and only data into CONTAINER;\n"
     "                           both are needed to open it\n"
-    "  --integrity none         the only one so far: changes to the container are not detected\n"
-    "  --insecure-null-cipher   confirms --cipher null, which encrypts nothing (to measure)\n"
     CMD_CREDENTIAL_USAGE
     CMD_KDF_USAGE
     "  -v, --verbose            say more\n"
@@ -40,6 +41,7 @@ static const char usage[] =
     "Examples:\n"
     "  hushvol create photos.hv --size 10G --sparse\n"
     "  hushvol create photos.hv --size 10G --header /media/stick/photos.header\n"
+    "  hushvol create bsd.img --size 10G --format geli --cipher aes-xts --key-size 256\n"
     "  hushvol create /dev/sdx1 --force --passphrase-file /root/key\n"
     "\n"
     "Exit status: 0 made, 1 failed (exists, no space), 2 wrong words, 5 in use by another,\n"
@@ -51,11 +53,7 @@ enum {
     OPT_SPARSE,
     OPT_FORCE,
     OPT_LABEL,
-    OPT_FORMAT,
-    OPT_CIPHER,
-    OPT_SECTOR_SIZE,
-    OPT_INTEGRITY,
-    OPT_INSECURE_NULL,
+    OPT_NO_INIT,
 };
 
 static const struct option options[] = {
@@ -64,11 +62,8 @@ static const struct option options[] = {
     {"sparse", no_argument, NULL, OPT_SPARSE},
     {"force", no_argument, NULL, OPT_FORCE},
     {"label", required_argument, NULL, OPT_LABEL},
-    {"format", required_argument, NULL, OPT_FORMAT},
-    {"cipher", required_argument, NULL, OPT_CIPHER},
-    {"sector-size", required_argument, NULL, OPT_SECTOR_SIZE},
-    {"integrity", required_argument, NULL, OPT_INTEGRITY},
-    {"insecure-null-cipher", no_argument, NULL, OPT_INSECURE_NULL},
+    {"no-init", no_argument, NULL, OPT_NO_INIT},
+    CMD_FORMAT_OPTIONS,
     CMD_HEADER_OPTION,
     CMD_CREDENTIAL_OPTIONS,
     CMD_KDF_OPTIONS,
@@ -77,8 +72,8 @@ static const struct option options[] = {
 
 struct request {
     struct vol_create create;
-    const char *integrity;
-    bool insecure_null, help, verbose;
+    struct cmd_format_words words;
+    bool help, verbose;
     char prompt[REPORT_LINE];
 };
 
@@ -87,18 +82,6 @@ static int take_size(uint64_t *ret, const char *option, const char *arg)
     if (size_parse(ret, arg) < 0 || *ret == 0)
         return cmd_usage(&cmd_create, "%s takes a size like 512M or 10G, not \"%s\"", option, arg);
     return 0;
-}
-
-static int take_sector_size(uint32_t *ret, const char *arg)
-{
-    uint64_t size;
-    int r = take_size(&size, "--sector-size", arg);
-
-    if (r == 0 && size > UINT32_MAX)
-        return cmd_usage(&cmd_create, "--sector-size \"%s\" is too large", arg);
-    if (r == 0)
-        *ret = (uint32_t)size;
-    return r;
 }
 
 static int take_option(struct request *q, int opt, char **argv)
@@ -121,28 +104,19 @@ static int take_option(struct request *q, int opt, char **argv)
         q->create.force = true;
         return 0;
     case OPT_LABEL:
-        q->create.header.label = optarg;
+        q->words.header.label = optarg;
         return 0;
-    case OPT_FORMAT:
-        q->create.format = optarg;
-        return 0;
-    case OPT_CIPHER:
-        q->create.header.cipher = optarg;
-        return 0;
-    case OPT_SECTOR_SIZE:
-        return take_sector_size(&q->create.header.sector_size, optarg);
-    case OPT_INTEGRITY:
-        q->integrity = optarg;
-        return 0;
-    case OPT_INSECURE_NULL:
-        q->insecure_null = true;
+    case OPT_NO_INIT:
+        q->create.no_init = true;
         return 0;
     default:
         break;
     }
     r = cmd_credential_option(&cmd_create, opt, optarg, &q->create.credential, NULL);
     if (r == 0)
-        r = cmd_kdf_option(&cmd_create, opt, optarg, &q->create.header.kdf);
+        r = cmd_kdf_option(&cmd_create, opt, optarg, &q->words.header.kdf);
+    if (r == 0)
+        r = cmd_format_option(&cmd_create, opt, optarg, &q->words);
     if (r == 0)
         r = cmd_header_option(&cmd_create, opt, optarg, &q->create.header_file);
     if (r == 0)
@@ -170,21 +144,14 @@ static int take_words(struct request *q, int argc, char **argv)
     return 0;
 }
 
-static int check_words(const struct request *q, struct report *rep)
+/* What the words leave open. */
+static int settle(struct request *q, struct report *rep)
 {
-    bool null = strcmp(q->create.header.cipher, "null") == 0;
-
-    if (null && !q->insecure_null)
-        return cmd_usage(&cmd_create, "--cipher null encrypts nothing; if that is what you want, "
-                                      "add --insecure-null-cipher");
-    if (!null && q->insecure_null)
-        return cmd_usage(&cmd_create, "--insecure-null-cipher and --cipher %s contradict",
-                         q->create.header.cipher);
-    if (strcmp(q->integrity, "none") != 0)
-        return report_error(rep, EOPNOTSUPP,
-                            "integrity \"%s\" is not supported in this build (there is: none)",
-                            q->integrity);
-    return 0;
+    q->create.format = q->words.format != NULL ? q->words.format : "native";
+    q->create.header = q->words.header;
+    if (q->create.header.sector_size == 0)
+        q->create.header.sector_size = DEFAULT_SECTOR;
+    return cmd_format_settle(&cmd_create, &q->words, q->create.format, &q->create.header, rep);
 }
 
 static void say_done(const struct request *q)
@@ -206,10 +173,7 @@ static void say_done(const struct request *q)
 static int create(int argc, char **argv)
 {
     struct request q = {
-        .create = {.format = "native",
-                   .header = {.cipher = "aes-256-xts", .sector_size = 4096},
-                   .credential.confirm = true},
-        .integrity = "none",
+        .create.credential.confirm = true,
     };
     struct cmd_progress progress;
     struct report rep;
@@ -222,7 +186,7 @@ static int create(int argc, char **argv)
         return cmd_help(&cmd_create);
     report_stderr_init(&rep, "create", q.create.container);
     rep.silent_infos = !q.verbose;
-    r = check_words(&q, &rep);
+    r = settle(&q, &rep);
     if (r < 0)
         return r;
     snprintf(q.prompt, sizeof(q.prompt), "New passphrase for %s", q.create.container);

@@ -197,6 +197,7 @@ struct key_reencrypt {
 
 struct key_format {
     const char *name;
+    const char *default_cipher; /* of new containers, as the format names it */
     /* Is this the header of a container of this format? 1, 0, or -errno. Reads only, says nothing,
      * trusts nothing. */
     int (*recognise)(struct blk *b);

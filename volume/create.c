@@ -10,6 +10,7 @@
 
 #include "crypto/cipher.h"
 #include "keystore/unlock.h"
+#include "volume/stack.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -212,6 +213,58 @@ void vol_draft_close(struct vol_draft *d)
     *d = (struct vol_draft){0};
 }
 
+#define INIT_STEP (UINT64_C(4) << 20) /* bytes between two looks at the progress */
+
+static int write_zeros(struct blk *top, struct progress *progress, struct report *rep)
+{
+    int r = 0;
+
+    for (uint64_t off = 0; r == 0 && off < top->size; off += INIT_STEP) {
+        uint64_t len = top->size - off < INIT_STEP ? top->size - off : INIT_STEP;
+
+        r = blk_write_zeroes(top, len, off);
+        if (r < 0)
+            return report_errno(rep, -r, "cannot write the disk at byte %" PRIu64, off);
+        r = progress_step(progress, off + len, top->size);
+    }
+    if (r == 0 && blk_flush(top) < 0)
+        r = report_error(rep, EIO, "cannot make the disk durable");
+    return r;
+}
+
+static int write_disk(struct vol_draft *d, const struct key_volume *key,
+                      const struct vol_create *spec, struct report *rep)
+{
+    const struct vol_spec all = {.enospc_wait = VOL_NO, .no_readahead = true};
+    struct vol_stack stack = {0};
+    int r = vol_stack_open(&stack, d->blk, key, &all, rep);
+
+    if (r < 0)
+        return r;
+    progress_phase(spec->progress, "writing all sectors once");
+    r = write_zeros(stack.top, spec->progress, rep);
+    vol_stack_release(&stack);
+    return r;
+}
+
+/* A sector that was never written does not verify: a file system that looks for one would get
+ * errors. */
+static int initialise(struct vol_draft *d, const struct vol_create *spec, struct report *rep)
+{
+    AUTO_KEY_VOLUME struct key_volume key = {0};
+    struct key_store *ks = NULL;
+    int r;
+
+    if (d->header.integrity == NULL || spec->no_init)
+        return 0;
+    r = d->format->open(&ks, vol_draft_header(d), d->blk, rep);
+    if (r < 0)
+        return r;
+    r = d->format->unlock(ks, &d->cred, KEY_SLOT_ANY, &key, rep);
+    d->format->close(ks);
+    return r < 0 ? r : write_disk(d, &key, spec, rep);
+}
+
 int vol_create(const struct vol_create *spec, pid_t *holder, struct report *rep)
 {
     AUTO_VOL_DRAFT struct vol_draft d = {0};
@@ -219,6 +272,8 @@ int vol_create(const struct vol_create *spec, pid_t *holder, struct report *rep)
 
     if (r == 0)
         r = vol_draft_make_header(&d, &spec->credential, vol_draft_header(&d), rep);
+    if (r == 0)
+        r = initialise(&d, spec, rep);
     if (r == 0) /* the last chance to want none of it */
         r = progress_step(spec->progress, d.blk->size, d.blk->size);
     return r < 0 ? r : vol_draft_commit(&d, rep);

@@ -118,12 +118,14 @@ struct vol_create {
     uint64_t size; /* bytes of the disk, rounded up to a whole sector; 0: all of a block device */
     const char *format;
     bool sparse, force;
+    bool no_init; /* authenticated sectors are not written: they read as errors until they are */
     struct key_create header; /* size and discard are filled in here */
     struct credential_source credential;
     struct progress
         *progress; /* asked while zeros are written and before the commit; may be NULL */
 };
-/* Make a container: checked, room made, asked, written, in this order; an existing file gives way
+/* Make a container: checked, room made, asked, written, in this order; authenticated sectors are
+ * zeros then; an existing file gives way
  * only with force and only when the new one is complete; a header file never does. -EEXIST, -EBUSY
  * (holder as above), -EINVAL, -EINTR when progress says so: nothing is left then. */
 int vol_create(const struct vol_create *spec, pid_t *holder, struct report *rep);

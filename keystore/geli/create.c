@@ -103,11 +103,11 @@ int geli_prepare(struct key_create *req, struct report *rep)
     r = check_algorithms(req, rep);
     if (r == 0)
         r = check_sectors(req, rep);
-    if (r == 0 && req->label != NULL)
+    if (r == 0 && req->label != NULL && req->label[0] != '\0')
         r = report_error(rep, EOPNOTSUPP, "GELI containers have no label");
     if (r == 0 && req->discard)
-        r = report_error(rep, EOPNOTSUPP,
-                         "GELI containers give no space back: --sparse is not possible");
+        report_info(rep, "space that was taken is not given back in the geli format");
+    req->discard = false;
     if (r == 0 && req->flags != NULL)
         r = geli_flag_words(&flags, req->flags, rep);
     if (r == 0)

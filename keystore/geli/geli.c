@@ -19,6 +19,7 @@ static int geli_recognise(struct blk *b)
 
 const struct key_format geli_format = {
     .name = "geli",
+    .default_cipher = "aes-xts",
     .recognise = geli_recognise,
     .prepare = geli_prepare,
     .container_size = geli_container_size,

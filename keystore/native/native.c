@@ -68,7 +68,7 @@ static int native_prepare(struct key_create *req, struct report *rep)
     if (r < 0)
         return r;
     if (req->cipher == NULL)
-        req->cipher = "aes-256-xts";
+        req->cipher = native_format.default_cipher;
     if (native_cipher_number(req->cipher) < 0)
         return report_error(
             rep, EOPNOTSUPP,
@@ -221,6 +221,7 @@ static int native_resize(struct key_store *ks, uint64_t size, struct report *rep
 
 const struct key_format native_format = {
     .name = "native",
+    .default_cipher = "aes-256-xts",
     .recognise = native_recognise,
     .prepare = native_prepare,
     .container_size = native_container_size,

@@ -453,7 +453,7 @@ static void what_cannot_be_created_is_refused(void **state)
     bad[3].sector_size = 262144;
     bad[4].medium_sector = 4096; /* more than the sectors of the disk */
     bad[5].label = "holidays";
-    bad[6].discard = true;
+    bad[6].cipher = "";
     bad[7].flags = "boot,loud";
     bad[8].integrity = "hmac-sha3";
     bad[9].version = "8";
