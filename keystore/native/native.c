@@ -54,10 +54,13 @@ static int native_check_words(const struct key_create *req, struct report *rep)
     const char *word = req->key_bits != 0         ? "--key-size (the cipher's name says it)"
                        : req->version != NULL     ? "--geli-version"
                        : req->flags != NULL       ? "--flags"
-                       : req->integrity != NULL   ? "--integrity but none"
                        : req->medium_sector > 512 ? "--provider-sector"
                                                   : NULL;
 
+    if (req->integrity != NULL)
+        return report_error(rep, EOPNOTSUPP,
+                            "a native container has no integrity \"%s\" (there is: none)",
+                            req->integrity);
     return word != NULL ? report_error(rep, EOPNOTSUPP, "a native container has no %s", word) : 0;
 }
 
