@@ -305,6 +305,7 @@ struct key_format {
     const struct key_reencrypt *reencrypt;
     unsigned max_slots;
     bool detachable; /* the header may lie in a file of its own */
+    bool by_sectors; /* where it puts things depends on the sectors of the medium */
     /* Of a passphrase file the first line counts, several of them make one passphrase, and it may
      * be empty. */
     bool passphrase_lines;

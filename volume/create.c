@@ -135,7 +135,7 @@ static int check_request(struct key_create *header, const struct key_format *for
         return report_error(rep, EINVAL, "the header %s is the container itself (leave it out)",
                             spec->header_file);
     header->discard = spec->sparse;
-    r = device_sector(header, spec, rep);
+    r = format->by_sectors ? device_sector(header, spec, rep) : 0;
     if (r == 0)
         r = format->prepare(header, rep);
     if (r == 0)

@@ -51,5 +51,6 @@ const struct key_format geli_format = {
     .check = geli_check,
     .max_slots = GELI_SLOTS,
     .detachable = true,
+    .by_sectors = true,
     .passphrase_lines = true,
 };
