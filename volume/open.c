@@ -51,6 +51,7 @@ static void remember(struct volume *v, const struct key_volume *key, const struc
     memcpy(v->label, key->label, sizeof(v->label));
     v->sparse = key->discard;
     v->mixed = key->mixed;
+    v->authenticated = key->auth.hash[0] != '\0';
     v->told = v->promised = key->size;
     v->info = (struct vol_info){
         .format = key->format,

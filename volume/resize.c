@@ -11,6 +11,10 @@
  * so the file is never smaller than its header says. What a file has behind that, after a resize
  * that was stopped, is cut off by the next one.
  *
+ * A header that lies behind the disk has to move: then the header is told last of all when growing,
+ * with nobody in the disk. What is stopped after the file grew and before that has its header where
+ * the file ended before; the user is told how to go on from there.
+ *
  * Only the change of the stack wants the disk for itself, and it takes microseconds; room for a
  * preallocated container is made while requests run. */
 
@@ -34,6 +38,10 @@ static int check_volume(struct volume *v, struct report *rep)
     if (v->format->resize == NULL)
         return report_error(rep, EOPNOTSUPP, "another size is not possible in the %s format",
                             v->info.format);
+    if (v->format->container_end != NULL && blk_file_is_device(v->stack.container))
+        return report_error(rep, EOPNOTSUPP,
+                            "the header of this format lies at the end of the device: change that, "
+                            "then \"hushvol header restore --resize-from OLDSIZE\" moves it there");
     if (v->info.read_only)
         return report_error(rep, EROFS, "the volume is open for reading only");
     if (vol_poison_struck(v->stack.poison))
@@ -56,6 +64,21 @@ static int check_size(const struct volume *v, uint64_t *size, struct report *rep
         return report_error(rep, EINVAL, "a disk of %" PRIu64 " bytes is not possible", *size);
     *size = bytes_round_up(*size, unit);
     return 0;
+}
+
+/* Where the container ends whose disk has size. */
+static uint64_t end_of(const struct volume *v, uint64_t size)
+{
+    return v->format->container_end != NULL ? v->format->container_end(v->store, size)
+                                            : v->info.data_offset + size;
+}
+
+/* The layer above the file lets it end with the disk; what lies behind is needed too. */
+static int set_end(struct volume *v, uint64_t end, struct report *rep)
+{
+    int r = v->format->container_end != NULL ? blk_resize(v->stack.container, end) : 0;
+
+    return r < 0 ? report_errno(rep, -r, "cannot reach the end of the container") : 0;
 }
 
 /* Until it is known that the header says size, it may say either. */
@@ -89,7 +112,7 @@ int vol_resize_check(struct volume *v, uint64_t *size, struct report *rep)
 /* What the file has behind the end of the disk, by a resize that was stopped or taken back. */
 static int cut_rest(struct volume *v, struct report *rep)
 {
-    uint64_t there, end = v->info.data_offset + v->promised;
+    uint64_t there, end = end_of(v, v->promised);
 
     if (blk_file_is_device(v->stack.container) ||
         blk_file_real_size(v->stack.container, &there) < 0 || there <= end)
@@ -100,17 +123,51 @@ static int cut_rest(struct volume *v, struct report *rep)
 
 int vol_make_room(struct volume *v, uint64_t size, struct progress *progress, struct report *rep)
 {
-    uint64_t start = v->info.data_offset;
     int r = vol_resize_check(v, &size, rep);
 
     if (r == 0 && size < v->info.size)
         r = report_error(rep, EINVAL, "the disk has more than that already");
     if (r == 0 && size > v->promised)
-        r = blk_file_extend(v->stack.container, start + v->promised, start + size, !v->sparse,
+        r = blk_file_extend(v->stack.container, end_of(v, v->promised), end_of(v, size), !v->sparse,
                             progress, rep);
+    if (r == 0 && v->format->container_end != NULL && size > v->promised)
+        return 0;
     if (r == 0)
         r = tell_header(v, size, rep);
     return r < 0 ? r : cut_rest(v, rep);
+}
+
+/* Sectors with MACs read as errors until they are written. */
+static int write_new(struct volume *v, uint64_t from, struct report *rep)
+{
+    struct blk *top = v->stack.top;
+    int r = v->authenticated ? blk_write_zeroes(top, top->size - from, from) : 0;
+
+    if (r == 0)
+        r = blk_flush(top);
+    return r < 0 ? report_errno(rep, -r, "cannot write the new sectors of the disk") : 0;
+}
+
+static int move_header_and_grow(struct volume *v, uint64_t size, struct report *rep)
+{
+    uint64_t before = v->info.size, old_end = end_of(v, before), end = end_of(v, size);
+    int r = set_end(v, end, rep);
+
+    if (r == 0)
+        r = tell_header(v, size, rep);
+    if (r < 0) {
+        report_warn(rep,
+                    "should the container not open any more: \"hushvol header restore CONTAINER "
+                    "--resize-from %" PRIu64 "\"",
+                    old_end);
+        return r;
+    }
+    r = blk_resize(v->stack.top, size);
+    if (r < 0)
+        return report_errno(rep, -r, "the disk keeps its size until it is opened again");
+    r = set_end(v, end, rep);
+    tell_info(v, size);
+    return r < 0 ? r : write_new(v, before, rep);
 }
 
 int vol_grow(struct volume *v, uint64_t size, struct report *rep)
@@ -119,16 +176,20 @@ int vol_grow(struct volume *v, uint64_t size, struct report *rep)
 
     if (r < 0)
         return r;
+    if (v->format->container_end != NULL && size > v->promised)
+        return move_header_and_grow(v, size, rep);
     r = blk_resize(v->stack.top, size);
     if (r < 0)
         return report_errno(rep, -r, "the disk keeps its size until it is opened again");
+    r = set_end(v, end_of(v, size), rep);
     tell_info(v, size);
-    return 0;
+    return r;
 }
 
 int vol_shrink(struct volume *v, uint64_t size, struct report *rep)
 {
     int r = vol_resize_check(v, &size, rep);
+    uint64_t old_end = end_of(v, v->info.size);
 
     if (r == 0 && size > v->info.size)
         r = report_error(rep, EINVAL, "the disk has less than that already");
@@ -137,8 +198,12 @@ int vol_shrink(struct volume *v, uint64_t size, struct report *rep)
     r = blk_resize(v->stack.top, size);
     if (r < 0)
         return report_errno(rep, -r, "cannot shrink the disk");
+    r = set_end(v, old_end, rep);
     tell_info(v, size);
-    r = tell_header(v, size, rep);
+    if (r == 0)
+        r = tell_header(v, size, rep);
+    if (r == 0)
+        r = set_end(v, end_of(v, size), rep);
     return r < 0 ? r : cut_rest(v, rep);
 }
 

@@ -3,18 +3,15 @@
 
 /* docs/geli-format.md 4 to 6. Everything is HMAC-SHA-512 with the whole of its output; a passphrase
  * goes through PBKDF2 first. Nothing in the metadata says what a slot opens with, so both slots are
- * tried with the one user key that the credential gives.
- *
- * Blowfish left OpenSSL's default provider: it gets a library context of its own for as long as a
- * slot is worked on, so that nothing else comes to use what that provider has. */
+ * tried with the one user key that the credential gives. */
 
 #include "base/bytes.h"
+#include "base/legacy.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
-#include <openssl/provider.h>
 #include <time.h>
 
 #define DIGEST 64 /* bytes: SHA-512 */
@@ -175,10 +172,7 @@ int geli_user_key(struct secret *ret, const struct geli_meta *m, const struct cr
 
 /* --- slots --- */
 
-/* A cipher, and the library context that it may need. */
 struct engine {
-    OSSL_LIB_CTX *lib;
-    OSSL_PROVIDER *provider;
     EVP_CIPHER *cipher;
     EVP_CIPHER_CTX *ctx;
 };
@@ -187,23 +181,18 @@ static void engine_done(struct engine *e)
 {
     EVP_CIPHER_CTX_free(e->ctx); /* cleanses */
     EVP_CIPHER_free(e->cipher);
-    if (e->provider != NULL)
-        OSSL_PROVIDER_unload(e->provider);
-    OSSL_LIB_CTX_free(e->lib);
 }
 
 static int engine_init(struct engine *e, const struct geli_cipher *c, unsigned bits,
                        struct report *rep)
 {
     char name[GELI_CIPHER_NAME];
+    OSSL_LIB_CTX *lib;
 
     geli_cipher_evp(name, c, bits);
-    if (c->legacy) {
-        e->lib = OSSL_LIB_CTX_new();
-        e->provider = e->lib != NULL ? OSSL_PROVIDER_load(e->lib, "legacy") : NULL;
-    }
-    if (!c->legacy || e->provider != NULL)
-        e->cipher = EVP_CIPHER_fetch(e->lib, name, NULL);
+    lib = c->legacy ? legacy_context() : NULL;
+    if (!c->legacy || lib != NULL)
+        e->cipher = EVP_CIPHER_fetch(lib, name, NULL);
     if (e->cipher == NULL)
         return report_error(rep, EOPNOTSUPP,
                             "OpenSSL does not offer %s here, which the key slots need%s", name,
