@@ -36,6 +36,8 @@ import traceback
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 HUSHVOL = os.path.abspath(os.environ.get("HUSHVOL", os.path.join(TOP, "build", "hushvol")))
+GELI_REF = os.path.join(TOP, "tests", "vectors", "geli_ref.py")
+FIXTURES = os.environ.get("HUSHVOL_FIXTURES", os.path.join(TOP, "..", "shared", "fixtures"))
 SCALE = os.environ.get("HUSHVOL_TEST_SCALE", "full")
 SANITIZED = bool(os.environ.get("HUSHVOL_SANITIZE"))
 SLOW = 4 if SANITIZED else 1
@@ -428,6 +430,24 @@ class Box:
             options.append("--sparse")
         self.hv("create", path, *options, *words, user=user, expect=expect, timeout=timeout)
         return path
+
+    def geli(self, name, disk, *words, sector=512, source=None, passes=None):
+        """A GELI container that the reference writer made, its disk of zeros or what source holds."""
+        plain = source or self.path(name + ".plain")
+        if source is None:
+            with open(plain, "wb") as f:
+                f.truncate(disk)
+        self.run("/usr/bin/python3", "-B", GELI_REF, "create", "-j", passes or self.pw, "-s", sector,
+                 "--from", plain, *words, self.path(name), timeout=300)
+        if source is None:
+            os.unlink(plain)
+        return self.path(name)
+
+    def geli_read(self, container, out, *words, passes=None):
+        """The whole disk as the reference reader sees it."""
+        self.run("/usr/bin/python3", "-B", GELI_REF, "extract", "-j", passes or self.pw, "-o", out,
+                 *words, container, timeout=300)
+        return out
 
     def try_mount(self, container, folder=None, *words, user=None, o=None, pw=None, expect=DONE,
                   timeout=60):
