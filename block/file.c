@@ -337,6 +337,17 @@ static int file_go_direct(struct file *f, enum blk_direct want, struct report *r
     return 0;
 }
 
+void blk_file_leave_direct(struct blk *b)
+{
+    struct file *f = container_of(b, struct file, blk);
+
+    if (b->granule == 1)
+        return;
+    fcntl(f->fd, F_SETFL, fcntl(f->fd, F_GETFL) & ~O_DIRECT);
+    bufs_close(TAKE(f->bounce));
+    b->granule = 1;
+}
+
 int blk_file_open(struct blk **ret, const struct blk_file_spec *spec, pid_t *holder,
                   struct report *rep)
 {

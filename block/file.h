@@ -31,6 +31,9 @@ struct blk_file_spec {
 int blk_file_open(struct blk **ret, const struct blk_file_spec *spec, pid_t *holder,
                   struct report *rep);
 
+/* Back to the page cache: granule is 1 from now on. Before anything is built on b, a file layer. */
+void blk_file_leave_direct(struct blk *b);
+
 /* How to make the bytes of a new file. */
 struct blk_file_create {
     const char *path;

@@ -93,6 +93,8 @@ static int unlock_and_build(struct volume *v, struct key_container *c, const str
         r = report_error(rep, EROFS, "its header says that it is read-only (mount it with -o ro)");
     if (r == 0 && !spec->read_only && c->format->repair != NULL)
         r = c->format->repair(c->store, rep);
+    if (r == 0 && spec->direct == BLK_DIRECT_AUTO)
+        vol_stack_fit(c->blk, &key);
     if (r == 0)
         r = zone_settle(c, &key, rep);
     if (r == 0)

@@ -5,6 +5,7 @@
  * Nothing notes such steps; whoever goes on later walks them again. */
 
 #include "base/bytes.h"
+#include "volume/stack.h"
 #include "volume/zone.h"
 
 #include <errno.h>
@@ -115,8 +116,10 @@ static uint32_t zone_size(const struct vol_reencrypt *r, uint32_t align)
 int vol_reencrypt(const struct vol_reencrypt *r, uint64_t *turned, struct report *rep)
 {
     struct run run = {.r = r, .started_ns = now_ns()};
-    int ret = zone_settle(r->container, r->key, rep);
+    int ret;
 
+    vol_stack_fit(r->container->blk, r->key);
+    ret = zone_settle(r->container, r->key, rep);
     run.align = r->key->sector_size > ALIGN ? r->key->sector_size : ALIGN;
     run.zone = zone_size(r, run.align);
     if (ret == 0)

@@ -65,6 +65,12 @@ static struct unit_rule unit_rule(const struct key_volume *key)
                               .mac_key = &key->auth.key};
 }
 
+void vol_stack_fit(struct blk *container, const struct key_volume *key)
+{
+    if (key->size % container->granule != 0 || key->data_offset % container->granule != 0)
+        blk_file_leave_direct(container);
+}
+
 /* *old must live as long as *ret. */
 static int describe(struct sector_spec *ret, struct chunk_rule *old, const struct key_volume *key,
                     const struct vol_stack *s, const struct vol_spec *spec, struct report *rep)

@@ -8,7 +8,8 @@
 /* The layers of one volume. top owns all of them; the others are for asking. */
 struct vol_stack {
     struct blk *top;
-    struct blk *poison, *space, *align, *readahead, *sectors, *container; /* readahead may be NULL */
+    struct blk *poison, *space, *align, *readahead, *sectors,
+        *container; /* readahead may be NULL */
     struct pool *pool;
     unsigned threads;      /* that cipher at once */
     unsigned pool_threads; /* that work on one request, the caller included */
@@ -17,6 +18,10 @@ struct vol_stack {
 
 /* What a keystore says of keys, as the engine wants to hear it; borrows r's prk. */
 struct chunk_rule vol_chunk_rule(const struct key_rule *r);
+
+/* Does the disk end between two units of container's direct I/O? Then the page cache serves it, for
+ * who did not ask for direct I/O. container is a file layer. */
+void vol_stack_fit(struct blk *container, const struct key_volume *key);
 
 /* Build the layers over container, which *ret owns if this succeeds. rep must outlive the stack.
  * key has no zone that is not settled (volume/zone.h).
