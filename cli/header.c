@@ -3,12 +3,15 @@
 
 /* The family "hushvol header ...": which of it, and what its members share. */
 
+#include "base/size.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 static const struct command *const members[] = {
-    &cmd_header_backup, &cmd_header_restore, &cmd_header_dump, &cmd_header_check, NULL,
+    &cmd_header_backup, &cmd_header_restore, &cmd_header_dump,
+    &cmd_header_check,  &cmd_header_flags,   NULL,
 };
 
 /* clang-format off */
@@ -17,8 +20,10 @@ static const char usage[] =
     "       hushvol header restore CONTAINER FILE [--yes] [--force]\n"
     "       hushvol header dump CONTAINER [--json]\n"
     "       hushvol header check CONTAINER [--unlock]\n"
+    "       hushvol header flags CONTAINER WORD,...\n"
     "\n"
-    "The header is the first megabyte of a container: what the disk is, and the key slots. Without it\n"
+    "The header is the first megabyte of a container (of a GELI one, its last sector): what the disk\n"
+    "is, and the key slots. Without it\n"
     "nothing opens the container, so keep a backup of it elsewhere, and make a new one when keys\n"
     "change. Who has a backup and a passphrase that opened the container when it was made can open\n"
     "the container, even if that passphrase was removed since.\n"
@@ -27,6 +32,7 @@ static const char usage[] =
     "  restore  put such a copy in the place of the header\n"
     "  dump     every field, without what a passphrase could be guessed with\n"
     "  check    is everything in it as it should be?\n"
+    "  flags    set and clear those of a GELI container\n"
     "\n"
     "\"hushvol header backup --help\" and so on explain each. A backup can also be used as it is:\n"
     "hushvol mount CONTAINER --header FILE.\n"
@@ -69,6 +75,11 @@ static int take_option(struct header_words *w, const struct command *c, int opt,
     case HEADER_OPT_JSON:
         w->json = true;
         return 0;
+    case HEADER_OPT_RESIZE_FROM:
+        if (size_parse(&w->resize_from, optarg) < 0 || w->resize_from == 0)
+            return cmd_usage(c, "--resize-from takes the size that the container had, not \"%s\"",
+                             optarg);
+        return 0;
     case HEADER_OPT_UNLOCK:
         w->unlock = true;
         return 0;
@@ -80,7 +91,7 @@ static int take_option(struct header_words *w, const struct command *c, int opt,
 static int take_arguments(struct header_words *w, const struct command *c, const char *file,
                           int argc, char **argv)
 {
-    int n = argc - optind, wanted = file != NULL ? 2 : 1;
+    int n = argc - optind, wanted = file != NULL && w->resize_from == 0 ? 2 : 1;
 
     if (n == 0)
         return cmd_usage(c, "which container?");
@@ -89,7 +100,7 @@ static int take_arguments(struct header_words *w, const struct command *c, const
     if (n > wanted)
         return cmd_usage(c, "only one container at a time, not also \"%s\"", argv[optind + wanted]);
     w->container = argv[optind];
-    w->file = file != NULL ? argv[optind + 1] : NULL;
+    w->file = wanted == 2 ? argv[optind + 1] : NULL;
     snprintf(w->prompt, sizeof(w->prompt), "Passphrase for %s", w->container);
     w->key.prompt = w->prompt;
     return 0;
@@ -114,19 +125,19 @@ int header_take_words(struct header_words *ret, const struct command *c,
 static int header(int argc, char **argv)
 {
     if (argc < 2)
-        return cmd_usage(&cmd_header, "backup, restore, dump or check?");
+        return cmd_usage(&cmd_header, "backup, restore, dump, check or flags?");
     if (strcmp(argv[1], "--help") == 0)
         return cmd_help(&cmd_header);
     for (const struct command *const *c = members; *c != NULL; c++)
         if (strcmp(strchr((*c)->name, ' ') + 1, argv[1]) == 0)
             return (*c)->run(argc - 1, argv + 1);
-    return cmd_usage(&cmd_header, "no \"header %s\"; there are backup, restore, dump and check",
-                     argv[1]);
+    return cmd_usage(&cmd_header,
+                     "no \"header %s\"; there are backup, restore, dump, check and flags", argv[1]);
 }
 
 const struct command cmd_header = {
     .name = "header",
-    .summary = "the header: backup, restore, dump, check",
+    .summary = "the header: backup, restore, dump, check, flags",
     .usage = usage,
     .run = header,
 };

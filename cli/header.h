@@ -9,16 +9,17 @@
 #include "keystore/format.h"
 
 /* name is "header backup" */
-extern const struct command cmd_header_backup, cmd_header_check, cmd_header_dump,
+extern const struct command cmd_header_backup, cmd_header_check, cmd_header_dump, cmd_header_flags,
     cmd_header_restore;
 
-enum { HEADER_OPT_FORCE = CMD_OPT_OWN, HEADER_OPT_JSON, HEADER_OPT_UNLOCK };
+enum { HEADER_OPT_FORCE = CMD_OPT_OWN, HEADER_OPT_JSON, HEADER_OPT_UNLOCK, HEADER_OPT_RESIZE_FROM };
 
 /* Everything that a member may be told; its own option table says what it is. Words are borrowed
  * from argv. */
 struct header_words {
     const char *container, *header;
-    const char *file; /* the second word, of those that take one */
+    const char *file;     /* the second word, of those that take one */
+    uint64_t resize_from; /* bytes; not 0: takes the place of the second word */
     struct credential_source key;
     bool force, json, unlock, yes, help, verbose;
     char prompt[REPORT_LINE]; /* of key, which points here */
@@ -28,3 +29,7 @@ struct header_words {
  * -EINVAL, said. When help is set the rest is not. */
 int header_take_words(struct header_words *ret, const struct command *c,
                       const struct option *options, const char *file, int argc, char **argv);
+
+/* Move the header of w->container from where it ended when it had w->resize_from bytes to its end.
+ * -EBADMSG there is none, -EINVAL, -EEXIST it has one at its end; all said. */
+int header_move(const struct header_words *w, struct report *rep);

@@ -22,6 +22,7 @@
 /* clang-format off */
 static const char usage[] =
     "Usage: hushvol header restore CONTAINER FILE [OPTION...]\n"
+    "       hushvol header restore CONTAINER --resize-from OLDSIZE\n"
     "\n"
     "Puts the backup in FILE in the place of the container's header. The container has to be\n"
     "unmounted. The keys of the time of the backup open it again, and only those: a key that was\n"
@@ -32,6 +33,9 @@ static const char usage[] =
     "is of the same container with another volume key or size, since then the backup is older than\n"
     "what was written with those.\n"
     "\n"
+    "With --resize-from no backup is needed: something made a GELI container larger, and its header\n"
+    "still lies where it ended when it had OLDSIZE bytes. It moves to the end, and the disk is larger.\n"
+    "\n"
     CMD_YES_USAGE
     "  --force                  even when the volume key or the size of the disk changed since:\n"
     "                           what was written since is lost\n"
@@ -40,6 +44,7 @@ static const char usage[] =
     "\n"
     "Example:\n"
     "  hushvol header restore photos.hv /media/stick/photos.header\n"
+    "  hushvol header restore bsd.img --resize-from 10G\n"
     "\n"
     "Exit status: 0 restored, 1 failed or not confirmed, 2 wrong words or nobody to ask, 4 FILE is\n"
     "no backup, is damaged, or the container is cut short, 5 mounted, in use or being re-encrypted,\n"
@@ -50,6 +55,7 @@ static const struct option options[] = {
     CMD_COMMON_OPTIONS,
     CMD_YES_OPTION,
     {"force", no_argument, NULL, HEADER_OPT_FORCE},
+    {"resize-from", required_argument, NULL, HEADER_OPT_RESIZE_FROM},
     CMD_HEADER_OPTION,
     {0},
 };
@@ -317,6 +323,8 @@ static int header_restore(int argc, char **argv)
     report_stderr_init(&rep, "header restore", w.container);
     report_stderr_init(&q.about_backup, "header restore", w.file);
     rep.silent_infos = q.about_backup.silent_infos = !w.verbose;
+    if (w.resize_from != 0)
+        return header_move(&w, &rep);
     r = restore(&q);
     if (r < 0)
         return r;
