@@ -121,6 +121,7 @@ static int suspend(const struct serve_found *f, const struct cmd_served *now, st
     const struct cmd_job job = {.word = "suspend", .fd = -1, .doing = "suspend"};
     char image[PATH_MAX];
     struct above above = {.image = image};
+    bool there = cmd_teardown_has_image(f); /* else its path is only somebody's word */
     int r;
 
     snprintf(image, sizeof(image), "%s/image", f->record.mountpoint);
@@ -129,14 +130,15 @@ static int suspend(const struct serve_found *f, const struct cmd_served *now, st
                             "writes wait for room on the container's file system (make some room, "
                             "or unmount: what was not synced is lost then)");
     sync_above(f, &above, rep);
-    if (now->cache)
+    if (there && now->cache)
         sync_image(image);
     r = cmd_job_run(f, &job, rep);
     if (r < 0)
         return r;
-    if (now->cache)
+    if (there && now->cache)
         drop_pages(image);
-    visit_threads(f->record.mountpoint);
+    if (there)
+        visit_threads(f->record.mountpoint);
     report_info(rep, "%s is suspended; next: hushvol resume %s", f->record.name, f->record.name);
     if (above.file_system)
         report_info(rep, "files that the file system above it keeps in memory can still be read "

@@ -38,8 +38,7 @@ static bool is_own(const struct serve_found *f)
     return f->folder.owner == geteuid();
 }
 
-/* Is what is mounted there the image that the record speaks of? */
-static bool is_image_mounted(const struct serve_found *f)
+bool cmd_teardown_has_image(const struct serve_found *f)
 {
     struct serve_mount_id there;
 
@@ -125,7 +124,7 @@ static int detach_loops(const struct serve_found *f, bool force, struct report *
         return 0;
     if (f->record.device != NULL && is_own(f))
         r = cmd_loop_detach(f->record.device, image, rep);
-    if (is_own(f) || is_image_mounted(f)) /* else its path is only a user's word */
+    if (is_own(f) || cmd_teardown_has_image(f)) /* else its path is only a user's word */
         cmd_loop_detach_unused(f->record.mountpoint, image, f->record.device, rep);
     if (r != -EBUSY || force)
         return force ? 0 : r;
@@ -165,7 +164,7 @@ static int unmount_image(const struct serve_found *f, bool force, struct cmd_wai
     struct json_object *answer;
     int r;
 
-    if (is_image_mounted(f)) {
+    if (cmd_teardown_has_image(f)) {
         r = unmount(point, force, rep);
         if (r == -EBUSY && cmd_waiting_give_up(w)) /* whose writer may be what keeps it busy */
             r = unmount(point, force, rep);
@@ -304,7 +303,7 @@ int cmd_teardown_dead(const struct serve_found *f, struct report *rep)
         r = unmount(rec->filesystem, true, rep);
     if (r == 0)
         r = detach_loops(f, true, rep);
-    if (r == 0 && is_image_mounted(f) && !is_taken_over(rec->mountpoint))
+    if (r == 0 && cmd_teardown_has_image(f) && !is_taken_over(rec->mountpoint))
         r = unmount(rec->mountpoint, true, rep);
     if (r == 0)
         r = serve_registry_remove(f);

@@ -14,5 +14,7 @@
 int cmd_teardown(const struct serve_found *f, bool force, struct report *rep);
 /* What a mount left behind whose daemon died. */
 int cmd_teardown_dead(const struct serve_found *f, struct report *rep);
+/* Is the image that the record speaks of mounted, as far as the kernel confirms it? */
+bool cmd_teardown_has_image(const struct serve_found *f);
 /* Is the file system that the record speaks of mounted, as far as the kernel confirms it? */
 bool cmd_teardown_has_filesystem(const struct serve_found *f);
