@@ -43,6 +43,11 @@ int cmd_mount_option(const struct command *c, struct cmd_mount_words *w, int opt
     case 'o':
         report_stderr_init(&rep, c->name, NULL);
         return conf_options_apply(&w->conf, optarg, &rep);
+    case CMD_OPT_ONETIME:
+        if (optarg != NULL && strcmp(optarg, "force") != 0)
+            return cmd_usage(c, "--onetime takes nothing, or =force, not \"%s\"", optarg);
+        w->conf.vol.onetime = optarg != NULL ? VOL_ONETIME_FORCE : VOL_ONETIME_NEW;
+        return 0;
     case CMD_OPT_SLOT:
         return key_take_slot(c, &w->conf.vol.slot, optarg);
     default:

@@ -11,12 +11,13 @@
 #include <limits.h>
 #include <stdbool.h>
 
-enum { CMD_OPT_SLOT = CMD_OPT_OWN + 100 };
+enum { CMD_OPT_SLOT = CMD_OPT_OWN + 100, CMD_OPT_ONETIME };
 
 /* clang-format off */
 #define CMD_MOUNT_OPTIONS                                                                          \
     {"options", required_argument, NULL, 'o'}, {"slot", required_argument, NULL, CMD_OPT_SLOT},    \
-    CMD_HEADER_OPTION, CMD_CREDENTIAL_OPTIONS
+    {"onetime", optional_argument, NULL, CMD_OPT_ONETIME}, CMD_HEADER_OPTION,                      \
+    CMD_CREDENTIAL_OPTIONS
 /* clang-format on */
 #define CMD_MOUNT_USAGE                                                                            \
     "  -o WORD[=VALUE],...      ro, allow_root, allow_other, uid=, gid=, mode=, name=, cache,\n"   \
@@ -24,7 +25,10 @@ enum { CMD_OPT_SLOT = CMD_OPT_OWN + 100 };
     "                           nodiscard, enospc=wait|error, keyfile=, keyfile-timeout=,\n"       \
     "                           passphrase-file=, passphrase-command=, ask-passphrase, header=,\n" \
     "                           slot=\n" CMD_HEADER_USAGE                                          \
-    "  --slot N                 try this key slot only\n" CMD_CREDENTIAL_USAGE
+    "  --slot N                 try this key slot only\n"                                          \
+    "  --onetime[=force]        a disk under a random key that nobody has, gone at umount: for\n"  \
+    "                           scratch and swap; over zeros only, or over anything by "           \
+    "force\n" CMD_CREDENTIAL_USAGE
 
 struct cmd_mount_words {
     struct conf_mount conf;

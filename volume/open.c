@@ -6,6 +6,7 @@
  * the one of the moment: a terminal while the command runs, syslog once the daemon has left it. */
 
 #include "keystore/unlock.h"
+#include "volume/onetime.h"
 #include "volume/opened.h"
 #include "volume/poison.h"
 #include "volume/readahead.h"
@@ -51,6 +52,7 @@ static void remember(struct volume *v, const struct key_volume *key, const struc
     memcpy(v->label, key->label, sizeof(v->label));
     v->sparse = key->discard;
     v->mixed = key->mixed;
+    v->onetime = spec->onetime != VOL_ONETIME_NO;
     v->authenticated = key->auth.hash[0] != '\0';
     v->told = v->promised = key->size;
     v->info = (struct vol_info){
@@ -84,10 +86,10 @@ static void say_mixed(const struct key_volume *key, struct report *rep)
 }
 
 static int unlock_and_build(struct volume *v, struct key_container *c, const struct vol_spec *spec,
-                            struct report *rep)
+                            const struct credential_source *src, struct report *rep)
 {
     AUTO_KEY_VOLUME struct key_volume key = {0};
-    int r = key_unlock_with(c, &spec->credential, spec->slot, &key, rep);
+    int r = key_unlock_with(c, src, spec->slot, &key, rep);
 
     if (r == 0 && key.read_only && !spec->read_only)
         r = report_error(rep, EROFS, "its header says that it is read-only (mount it with -o ro)");
@@ -118,6 +120,8 @@ int vol_open(struct volume **ret, const struct vol_spec *spec, pid_t *holder, st
     const struct blk_file_spec file = {
         .path = spec->container, .read_only = spec->read_only, .direct = spec->direct};
     AUTO_FREE struct volume *v = calloc(1, sizeof(*v));
+    AUTO_CREDENTIAL struct credential once = {0};
+    struct credential_source src = spec->credential;
     int r;
 
     if (v == NULL)
@@ -125,9 +129,14 @@ int vol_open(struct volume **ret, const struct vol_spec *spec, pid_t *holder, st
     pthread_mutex_init(&v->updates, NULL);
     pthread_mutex_init(&v->facts, NULL);
     report_init(v, rep);
-    r = key_container_open(&c, &file, spec->header, holder, rep);
+    if (spec->onetime != VOL_ONETIME_NO) {
+        r = onetime_open(&c, spec, &once, holder, rep);
+        src = (struct credential_source){.given = &once};
+    } else {
+        r = key_container_open(&c, &file, spec->header, holder, rep);
+    }
     if (r == 0)
-        r = unlock_and_build(v, &c, spec, rep);
+        r = unlock_and_build(v, &c, spec, &src, rep);
     if (r < 0)
         return r;
     v->rep.what = NULL; /* what happens from now on is not part of a command */

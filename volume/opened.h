@@ -21,7 +21,8 @@ struct volume {
     uint64_t told;           /* bytes of the disk that the header speaks of */
     uint64_t promised;       /* that it may speak of, after an update that failed: the most */
     bool sparse;             /* the container takes storage as it is written */
-    bool authenticated; /* sectors carry MACs */
+    bool onetime;            /* nobody has the key */
+    bool authenticated;      /* sectors carry MACs */
     bool mixed;              /* a re-encryption has not ended */
     pthread_mutex_t facts;   /* for info, never held for long */
     struct vol_info info;

@@ -54,6 +54,9 @@ int vol_suspend(struct volume *v, struct report *rep)
     if (v->format->import == NULL || v->format->forget == NULL)
         return report_error(rep, EOPNOTSUPP, "suspending is not possible in the %s format",
                             v->format->name);
+    if (v->onetime)
+        return report_error(rep, EOPNOTSUPP,
+                            "nobody has the key of a one-time disk: it could not be resumed");
     if (v->info.suspended)
         return report_error(rep, EALREADY, "it is suspended already");
     r = flush(v, rep);

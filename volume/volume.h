@@ -15,6 +15,13 @@
 
 struct volume;
 
+/* A disk under a random key that is gone when it is unmounted. */
+enum vol_onetime {
+    VOL_ONETIME_NO,
+    VOL_ONETIME_NEW,   /* over zeros only */
+    VOL_ONETIME_FORCE, /* whatever the container holds is lost */
+};
+
 enum vol_choice { VOL_DEFAULT, VOL_YES, VOL_NO };
 
 struct vol_spec {
@@ -29,7 +36,8 @@ struct vol_spec {
     bool no_readahead;
     unsigned callers; /* requests at once at the top; 0: a default */
     struct credential_source credential;
-    int slot; /* KEY_SLOT_ANY or the one to try */
+    int slot;                 /* KEY_SLOT_ANY or the one to try */
+    enum vol_onetime onetime; /* then no credential is read */
 };
 
 /* Lock, recognise, ask for the credential, unlock, mend a damaged header copy, build the stack, in
