@@ -71,12 +71,12 @@ static int check_mac(const struct header_words *w, struct report *rep)
 {
     AUTO_KEY_CONTAINER struct key_container c = {0};
     AUTO_KEY_VOLUME struct key_volume volume = {0};
-    int r;
+    int r = cmd_reach_look(&c, w->container, w->header, rep);
 
+    if (r < 0)
+        return r;
     secret_lock_memory(rep);
-    r = cmd_reach_look(&c, w->container, w->header, rep);
-    if (r == 0)
-        r = key_unlock_with(&c, &w->key, KEY_SLOT_ANY, &volume, rep);
+    r = key_unlock_with(&c, &w->key, KEY_SLOT_ANY, &volume, rep);
     return r < 0 ? r : (int)volume.slot;
 }
 

@@ -186,7 +186,6 @@ static int key_add(int argc, char **argv)
         return cmd_help(&cmd_key_add);
     report_stderr_init(&rep, "key add", w.container);
     rep.silent_infos = !w.verbose;
-    secret_lock_memory(&rep);
     r = cmd_reach_open(&at, w.container, w.header, &rep);
     return r < 0 ? r : add_slot(&at, &w, &rep);
 }

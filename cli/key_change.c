@@ -71,7 +71,6 @@ static int key_change(int argc, char **argv)
         return cmd_help(&cmd_key_change);
     report_stderr_init(&rep, "key change", w.container);
     rep.silent_infos = !w.verbose;
-    secret_lock_memory(&rep);
     r = cmd_reach_open(&at, w.container, w.header, &rep);
     if (r == 0)
         r = change_slot(&at, &w, &rep);

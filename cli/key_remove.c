@@ -42,7 +42,6 @@ static int remove_slot(struct cmd_reach *at, const struct key_words *w, struct r
     int slot = w->slot, r = cmd_reach_possible(at, KEY_PATCH_REMOVE, rep);
 
     if (r == 0 && (slot == KEY_SLOT_ANY || key_is_given(&w->key))) {
-        secret_lock_memory(rep);
         r = cmd_reach_unlock(at, &w->key, slot, &volume, rep);
         slot = (int)volume.slot;
     }

@@ -42,10 +42,11 @@ static int key_test(int argc, char **argv)
         return cmd_help(&cmd_key_test);
     report_stderr_init(&rep, "key test", w.container);
     rep.silent_infos = !w.verbose;
-    secret_lock_memory(&rep);
     r = cmd_reach_look(&c, w.container, w.header, &rep);
-    if (r == 0)
-        r = key_unlock_with(&c, &w.key, w.slot, &volume, &rep);
+    if (r < 0)
+        return r;
+    secret_lock_memory(&rep);
+    r = key_unlock_with(&c, &w.key, w.slot, &volume, &rep);
     if (r < 0)
         return r;
     printf("key slot %u opens %s\n", volume.slot, w.container);

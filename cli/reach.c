@@ -203,8 +203,10 @@ int cmd_reach_possible(const struct cmd_reach *at, enum key_patch_what what, str
 int cmd_reach_unlock(struct cmd_reach *at, const struct credential_source *key, int slot,
                      struct key_volume *ret, struct report *rep)
 {
-    int r = key_unlock_with(&at->c, key, slot, ret, rep);
+    int r;
 
+    secret_lock_memory(rep);
+    r = key_unlock_with(&at->c, key, slot, ret, rep);
     if (r == 0)
         at->unlocked = (int)ret->slot;
     if (r == 0 && !at->mounted && at->c.format->repair != NULL)

@@ -281,6 +281,9 @@ struct key_format {
     /* Set and clear flags, by words as in struct key_create. Needs no key. -EINVAL. */
     int (*set_flags)(struct key_store *ks, const char *words, struct report *rep);
 
+    /* A format that has backup has all of these down to check, but for
+     * header_place perhaps. */
+
     /* Which container the header is of. */
     void (*uuid)(struct key_store *ks, unsigned char uuid[16]);
     /* Bytes that a backup, or a detached header, takes. */
