@@ -53,10 +53,15 @@ const char *key_kind_text(enum key_slot_kind kind)
     return "unknown";
 }
 
-void key_say_old_copies(void)
+void key_say_old_copies(const struct key_format *f)
 {
-    printf("copies of the old header (backups, snapshots) open it with the old key until \"hushvol "
-           "reencrypt\"\n");
+    if (f->reencrypt == NULL)
+        printf("copies of the old header (backups, snapshots) open it with the old key for ever "
+               "(\"hushvol convert\" makes a container that they do not open)\n");
+    else
+        printf("copies of the old header (backups, snapshots) open it with the old key until "
+               "\"hushvol "
+               "reencrypt\"\n");
 }
 
 static int key(int argc, char **argv)

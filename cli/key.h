@@ -41,4 +41,4 @@ int key_take_slot(const struct command *c, int *ret, const char *arg);
 bool key_is_given(const struct credential_source *s);
 
 /* What a key that is gone from the header still opens; to stdout, after the result. */
-void key_say_old_copies(void);
+void key_say_old_copies(const struct key_format *f);

@@ -77,7 +77,7 @@ static int key_change(int argc, char **argv)
     if (r < 0)
         return r;
     printf("changed key slot %d of %s\n", r, w.container);
-    key_say_old_copies();
+    key_say_old_copies(at.c.format);
     return 0;
 }
 

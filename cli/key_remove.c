@@ -83,7 +83,7 @@ static int key_remove(int argc, char **argv)
     if (r < 0)
         return r;
     printf("removed key slot %d of %s\n", r, w.container);
-    key_say_old_copies();
+    key_say_old_copies(at.c.format);
     say_if_none_is_left(&at, &w, &rep);
     return 0;
 }

@@ -117,6 +117,41 @@ static void empty_and_too_long_passphrases_are_refused(void **state)
     credential_done(&c);
 }
 
+/* As geli(8) reads pass files. */
+static void first_lines_of_several_files_make_one_passphrase(void **state)
+{
+    AUTO_FREE char *text = calloc(1, CREDENTIAL_PASSPHRASE_MAX + 1);
+    struct credential_source src = {.lines = true};
+    AUTO_CREDENTIAL struct credential c = {0};
+    struct test_report said;
+
+    (void)state;
+    test_report_init(&said);
+    src.passphrase_file = file(0, "old \nand more\n", 14, 0600);
+    src.more_passphrase_files[0] = file(1, "\n", 1, 0600);
+    src.more_passphrase_files[1] = file(2, "horse", 5, 0600);
+    src.n_more_passphrase_files = 2;
+    assert_int_equal(credential_read(&c, &src, &said.rep), 0);
+    assert_secret(&c.passphrase, "old horse", 9);
+    assert_int_equal(said.n_lines, 0);
+    src.lines = false;
+    assert_int_equal(credential_read(&c, &src, &said.rep), -EINVAL);
+    assert_true(test_report_has(&said, "one file"));
+    src = (struct credential_source){.lines = true, .passphrase_file = file(0, "", 0, 0600)};
+    credential_done(&c);
+    assert_int_equal(credential_read(&c, &src, NULL), 0);
+    assert_true(c.has_passphrase);
+    assert_int_equal(c.passphrase.len, 0);
+    memset(text, 'x', CREDENTIAL_PASSPHRASE_MAX);
+    src.passphrase_file = file(0, text, CREDENTIAL_PASSPHRASE_MAX, 0600);
+    src.more_passphrase_files[0] = file(1, "y", 1, 0600);
+    credential_done(&c);
+    assert_int_equal(credential_read(&c, &src, NULL), 0);
+    src.n_more_passphrase_files = 1;
+    credential_done(&c);
+    assert_int_equal(credential_read(&c, &src, NULL), -EINVAL);
+}
+
 static void files_that_are_not_there_are_named(void **state)
 {
     struct credential_source src = {.passphrase_file = "/nonexistent/pass"};
@@ -518,6 +553,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_passphrase_file_loses_one_newline),
         cmocka_unit_test(empty_and_too_long_passphrases_are_refused),
+        cmocka_unit_test(first_lines_of_several_files_make_one_passphrase),
         cmocka_unit_test(files_that_are_not_there_are_named),
         cmocka_unit_test(a_file_that_others_can_read_gets_a_warning),
         cmocka_unit_test(bytes_that_another_system_may_type_otherwise_get_a_hint),
