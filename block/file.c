@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -341,6 +342,7 @@ void blk_file_leave_direct(struct blk *b)
 {
     struct file *f = container_of(b, struct file, blk);
 
+    assert(b->ops == &file_ops);
     if (b->granule == 1)
         return;
     fcntl(f->fd, F_SETFL, fcntl(f->fd, F_GETFL) & ~O_DIRECT);
