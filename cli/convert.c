@@ -213,8 +213,10 @@ static int settle(struct request *q, const struct vol_info *from, struct report 
     to->header = q->words.header;
     to->format = q->words.format != NULL ? q->words.format : from->format;
     same = strcmp(to->format, from->format) == 0;
-    if (to->header.cipher == NULL && same && strcmp(to->format, "native") == 0)
+    if (to->header.cipher == NULL && same && to->header.key_bits == 0)
         to->header.cipher = from->cipher;
+    if (!q->words.integrity && same && from->integrity[0] != '\0')
+        to->header.integrity = from->integrity;
     if (to->header.sector_size == 0)
         to->header.sector_size = from->sector_size;
     if (to->header.label == NULL && same)

@@ -55,6 +55,7 @@ int cmd_format_option(const struct command *c, int opt, const char *arg,
         return take_sector(c, &h->sector_size, "--sector-size", arg);
     case CMD_OPT_INTEGRITY:
         h->integrity = NULL;
+        words->integrity = true;
         return strcmp(arg, "none") == 0 ? 1 : take_word(c, &h->integrity, arg);
     case CMD_OPT_FLAGS:
         return take_word(c, &h->flags, arg);

@@ -54,6 +54,7 @@ struct cmd_format_words {
     const char *format;       /* NULL: not said */
     struct key_create header; /* zeros: not said */
     bool insecure_null;
+    bool integrity; /* was said, if only "none" */
 };
 
 /* Put opt, as getopt_long returned it, where it belongs. 1 it was one of these, 0 it was not;

@@ -53,11 +53,12 @@ static void remember(struct volume *v, const struct key_volume *key, const struc
     v->sparse = key->discard;
     v->mixed = key->mixed;
     v->onetime = spec->onetime != VOL_ONETIME_NO;
-    v->authenticated = key->auth.hash[0] != '\0';
+    memcpy(v->integrity, key->auth.hash, sizeof(v->integrity));
     v->told = v->promised = key->size;
     v->info = (struct vol_info){
         .format = key->format,
         .cipher = v->cipher,
+        .integrity = v->integrity,
         .label = v->label,
         .sector_size = key->sector_size,
         .size = key->size,

@@ -22,10 +22,10 @@ struct volume {
     uint64_t promised;       /* that it may speak of, after an update that failed: the most */
     bool sparse;             /* the container takes storage as it is written */
     bool onetime;            /* nobody has the key */
-    bool authenticated;      /* sectors carry MACs */
     bool mixed;              /* a re-encryption has not ended */
     pthread_mutex_t facts;   /* for info, never held for long */
     struct vol_info info;
     char cipher[32];
+    char integrity[16]; /* not "": sectors carry MACs */
     char label[KEY_LABEL_MAX + 1];
 };

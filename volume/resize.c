@@ -141,7 +141,7 @@ int vol_make_room(struct volume *v, uint64_t size, struct progress *progress, st
 static int write_new(struct volume *v, uint64_t from, struct report *rep)
 {
     struct blk *top = v->stack.top;
-    int r = v->authenticated ? blk_write_zeroes(top, top->size - from, from) : 0;
+    int r = v->integrity[0] != '\0' ? blk_write_zeroes(top, top->size - from, from) : 0;
 
     if (r == 0)
         r = blk_flush(top);

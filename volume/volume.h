@@ -57,6 +57,7 @@ void vol_set_report(struct volume *v, struct report *rep);
 
 struct vol_info {
     const char *format, *cipher; /* v's own */
+    const char *integrity;       /* v's own: "hmac-sha256"; "" none */
     const char *label;
     unsigned char uuid[16];
     uint32_t sector_size;

@@ -91,6 +91,18 @@ static int check_sectors(const struct key_create *req, struct report *rep)
     return 0;
 }
 
+/* "aes-256-xts" is as good as "aes-xts" and 256. */
+static void take_our_name(struct key_create *req)
+{
+    uint32_t bits = req->key_bits;
+    const struct geli_cipher *c = geli_cipher_of_ours(req->cipher, &bits);
+
+    if (c == NULL || (req->key_bits != 0 && req->key_bits != bits))
+        return;
+    req->cipher = c->name;
+    req->key_bits = bits;
+}
+
 int geli_prepare(struct key_create *req, struct report *rep)
 {
     uint32_t flags = 0;
@@ -98,6 +110,7 @@ int geli_prepare(struct key_create *req, struct report *rep)
 
     if (req->cipher == NULL)
         req->cipher = geli_ciphers[0].name;
+    take_our_name(req);
     if (req->medium_sector == 0)
         req->medium_sector = GELI_SECTOR_MIN;
     r = check_algorithms(req, rep);

@@ -89,6 +89,21 @@ void geli_cipher_ours(char name[GELI_CIPHER_NAME], const struct geli_cipher *c, 
         snprintf(name, GELI_CIPHER_NAME, "%s-%u-%s", c->family, bits, c->mode);
 }
 
+const struct geli_cipher *geli_cipher_of_ours(const char *name, uint32_t *bits)
+{
+    for (const struct geli_cipher *c = geli_ciphers; c->name != NULL; c++)
+        for (unsigned n = c->bits_min; c->mode != NULL && n <= c->bits_max; n += c->bits_step) {
+            char ours[GELI_CIPHER_NAME];
+
+            geli_cipher_ours(ours, c, n);
+            if (strcmp(ours, name) == 0) {
+                *bits = n;
+                return c;
+            }
+        }
+    return NULL;
+}
+
 /* The slots of XTS volumes are under CBC. */
 void geli_cipher_evp(char name[GELI_CIPHER_NAME], const struct geli_cipher *c, unsigned bits)
 {

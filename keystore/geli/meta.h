@@ -64,6 +64,8 @@ extern const struct geli_cipher geli_ciphers[];
 /* NULL when there is none. A name is one of geli(8)'s, in any case ("AES", "camellia"). */
 const struct geli_cipher *geli_cipher_numbered(unsigned number);
 const struct geli_cipher *geli_cipher_named(const char *name);
+/* By crypto/'s name, which says the bits too. NULL; then *bits stays. */
+const struct geli_cipher *geli_cipher_of_ours(const char *name, uint32_t *bits);
 bool geli_cipher_takes(const struct geli_cipher *c, unsigned bits);
 
 struct geli_hash {

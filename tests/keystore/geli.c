@@ -285,6 +285,20 @@ static void every_cipher_and_length_makes_slots_that_open(void **state)
         }
 }
 
+static void a_cipher_may_have_its_bits_in_the_name(void **state)
+{
+    struct key_create req = geli_container_request();
+
+    (void)state;
+    req.cipher = "camellia-192-cbc";
+    assert_int_equal(geli->prepare(&req, NULL), 0);
+    assert_string_equal(req.cipher, "camellia-cbc");
+    assert_int_equal(req.key_bits, 192);
+    assert_string_equal(req.data_cipher, "camellia-192-cbc");
+    req.cipher = "aes-256-xts"; /* which is not 192 */
+    assert_int_equal(geli->prepare(&req, NULL), -EOPNOTSUPP);
+}
+
 static void iterations_are_what_was_asked_for(void **state)
 {
     static const struct {
@@ -447,7 +461,7 @@ static void what_cannot_be_created_is_refused(void **state)
     (void)state;
     for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         bad[i] = geli_container_request();
-    bad[0].cipher = "aes-256-xts";
+    bad[0].cipher = "aes-256-gcm";
     bad[1].key_bits = 192;
     bad[2].sector_size = 256;
     bad[3].sector_size = 262144;
@@ -509,6 +523,7 @@ int main(void)
         cmocka_unit_test(each_version_derives_its_keys_in_its_way),
         cmocka_unit_test(a_new_container_opens_with_its_key_alone),
         cmocka_unit_test(every_cipher_and_length_makes_slots_that_open),
+        cmocka_unit_test(a_cipher_may_have_its_bits_in_the_name),
         cmocka_unit_test(iterations_are_what_was_asked_for),
         cmocka_unit_test(every_field_is_checked),
         cmocka_unit_test(a_wrong_checksum_and_unknown_authentication_are_refused),
