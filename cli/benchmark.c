@@ -57,7 +57,7 @@ struct request {
 
 static void print_heading(const struct bench *b)
 {
-    printf("MB/s in memory (1 MB = 1000000 bytes), encryption and decryption\n\n%-12s %7s",
+    printf("MB/s in memory (1 MB = 1000000 bytes), encryption and decryption\n\n%-16s %7s",
            "cipher", "sector");
     for (unsigned i = 0; i < b->n_counts; i++) {
         char text[32];
@@ -65,7 +65,7 @@ static void print_heading(const struct bench *b)
         snprintf(text, sizeof(text), "%u thread%s", b->counts[i], b->counts[i] == 1 ? "" : "s");
         printf("%19s", text);
     }
-    printf("\n%20s", "");
+    printf("\n%24s", "");
     for (unsigned i = 0; i < b->n_counts; i++)
         printf("  %8s %8s", "enc", "dec");
     printf("\n");
@@ -89,7 +89,7 @@ static void print_ciphers(const struct bench *b)
         const struct bench_row *row = &b->rows[i];
 
         if (i % b->n_counts == 0)
-            printf("%-12s %7" PRIu32, row->cipher == last ? "" : row->cipher->name,
+            printf("%-16s %7" PRIu32, row->cipher == last ? "" : row->cipher->name,
                    row->sector_size);
         last = row->cipher;
         printf(" ");

@@ -67,7 +67,8 @@ static struct unit_rule unit_rule(const struct key_volume *key)
 
 void vol_stack_fit(struct blk *container, const struct key_volume *key)
 {
-    if (key->size % container->granule != 0 || key->data_offset % container->granule != 0)
+    if (key->size % container->granule != 0 || key->data_offset % container->granule != 0 ||
+        key->auth.piece % container->granule != 0)
         blk_file_leave_direct(container);
 }
 

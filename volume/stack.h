@@ -19,8 +19,8 @@ struct vol_stack {
 /* What a keystore says of keys, as the engine wants to hear it; borrows r's prk. */
 struct chunk_rule vol_chunk_rule(const struct key_rule *r);
 
-/* Does the disk end between two units of container's direct I/O? Then the page cache serves it, for
- * who did not ask for direct I/O. container is a file layer. */
+/* Does the disk end, or do pieces of sectors, between two units of container's direct I/O? Then the
+ * page cache serves it, for who did not ask for direct I/O. container is a file layer. */
 void vol_stack_fit(struct blk *container, const struct key_volume *key);
 
 /* Build the layers over container, which *ret owns if this succeeds. rep must outlive the stack.
