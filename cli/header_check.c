@@ -45,10 +45,8 @@ static const struct option options[] = {
 
 static int check_fields(const struct header_words *w, struct report *rep)
 {
-    const struct blk_file_spec spec = {
-        .path = w->container, .read_only = true, .direct = BLK_DIRECT_OFF, .lock = BLK_LOCK_NONE};
     AUTO_KEY_CONTAINER struct key_container c = {0};
-    int r = key_container_open_files(&c, &spec, w->header, NULL, rep);
+    int r = cmd_reach_look_files(&c, w->container, w->header, rep);
 
     if (r == 0)
         r = key_recognise(&c.format, key_container_header(&c), rep);

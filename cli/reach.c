@@ -44,11 +44,16 @@ static void heard_say(struct report *rep, enum report_level level, const char *t
     container_of(rep, struct heard, rep)->any = true;
 }
 
+static struct blk_file_spec spec_to_look(const char *container)
+{
+    return (struct blk_file_spec){
+        .path = container, .read_only = true, .direct = BLK_DIRECT_OFF, .lock = BLK_LOCK_NONE};
+}
+
 static int look(struct key_container *ret, const char *container, const char *header,
                 struct report *rep)
 {
-    const struct blk_file_spec spec = {
-        .path = container, .read_only = true, .direct = BLK_DIRECT_OFF, .lock = BLK_LOCK_NONE};
+    const struct blk_file_spec spec = spec_to_look(container);
 
     for (unsigned n = 1; n < LOOKS; n++) {
         AUTO_KEY_CONTAINER struct key_container c = {0};
@@ -105,6 +110,17 @@ int cmd_reach_look(struct key_container *ret, const char *container, const char 
     if (header == NULL && find_mount(&mount, container) == 0)
         header = header_of_mount(&mount);
     return look(ret, container, header, rep);
+}
+
+int cmd_reach_look_files(struct key_container *ret, const char *container, const char *header,
+                         struct report *rep)
+{
+    const struct blk_file_spec spec = spec_to_look(container);
+    AUTO_FOUND struct serve_found mount = {0};
+
+    if (header == NULL && find_mount(&mount, container) == 0)
+        header = header_of_mount(&mount);
+    return key_container_open_files(ret, &spec, header, NULL, rep);
 }
 
 /* *header becomes the file that the mount has it in. */

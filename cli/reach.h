@@ -30,10 +30,15 @@ void cmd_reach_done(struct cmd_reach *at);
 int cmd_reach_look(struct key_container *ret, const char *container, const char *header,
                    struct report *rep);
 
+/* The same for a header that need not open: its files only, as key_container_open_files. */
+int cmd_reach_look_files(struct key_container *ret, const char *container, const char *header,
+                         struct report *rep);
+
 /* Is this change possible in the format, mounted as it is or not? -EOPNOTSUPP: ask nobody for a
  * passphrase. */
 int cmd_reach_possible(const struct cmd_reach *at, enum key_patch_what what, struct report *rep);
-/* Unlock it, memory locked before, so that the two below can be done. As key_unlock_with, then the format's repair. */
+/* Unlock it, memory locked before, so that the two below can be done. As key_unlock_with, then the
+ * format's repair. */
 int cmd_reach_unlock(struct cmd_reach *at, const struct credential_source *key, int slot,
                      struct key_volume *ret, struct report *rep);
 /* After an unlock: KEY_PATCH_ADD puts cred into a free slot (or KEY_SLOT_ANY), KEY_PATCH_CHANGE in
