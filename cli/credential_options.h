@@ -48,7 +48,8 @@ enum {
 /* Lines for the usage text. */
 #define CMD_CREDENTIAL_USAGE                                                                       \
     "  --passphrase-file FILE   read the passphrase from FILE (one newline at its end is\n"        \
-    "                           dropped); - is the first line of standard input\n"                 \
+    "                           dropped); - is the first line of standard input; geli: the\n"      \
+    "                           first line, of several files one behind the other\n"               \
     "  --passphrase-command CMD read it from what CMD prints\n"                                    \
     "  --keyfile FILE           a key file, beside or instead of a passphrase; may be repeated;\n" \
     "                           - is standard input, behind the passphrase if that is there too\n" \
@@ -61,9 +62,11 @@ enum {
     "  --new-ask-passphrase\n"                                                                     \
     "                           the same for the new key (default: asked twice)\n"
 #define CMD_KDF_USAGE                                                                              \
-    "  --kdf-memory SIZE        memory that one guess of the passphrase takes (256M)\n"            \
-    "  --kdf-time MS            choose the passes so that unlocking takes MS here (1000)\n"        \
-    "  --kdf-iterations N       exactly N passes, instead of --kdf-time\n"
+    "  --kdf-memory SIZE        memory that one guess of the passphrase takes (256M; geli: "       \
+    "none)\n"                                                                                      \
+    "  --kdf-time MS            choose the passes so that unlocking takes MS here (1000; geli "    \
+    "2000)\n"                                                                                      \
+    "  --kdf-iterations N       exactly N passes, instead of --kdf-time (geli: 0 is none)\n"
 #define CMD_HEADER_USAGE                                                                           \
     "  --header FILE            the header is in FILE, and only the data in CONTAINER\n"
 
