@@ -91,19 +91,45 @@ static int take_words(struct request *q, int argc, char **argv)
     return 0;
 }
 
-/* Root does not hand the key of a container to a user who only claims to have it mounted. */
-static int check_owner(const struct serve_found *f, const struct key_container *c,
-                       struct report *rep)
+static bool is_the_mounted(const struct serve_found *f, const struct stat *st)
+{
+    return st->st_dev == f->record.container_dev && st->st_ino == f->record.container_ino;
+}
+
+/* Where the container is: what the caller calls it, if that is a path of it, since it may have been
+ * moved. */
+static const char *container_path(const struct serve_found *f, const struct request *q)
 {
     struct stat st;
 
-    if (f->folder.owner == geteuid())
-        return 0;
-    if (fstat(blk_file_fd(c->blk), &st) == 0 && st.st_uid == f->folder.owner)
-        return 0;
-    return report_error(rep, EPERM,
-                        "%s is not a file of the user who has it mounted: only they can resume it",
-                        f->record.container);
+    return stat(q->word, &st) == 0 && is_the_mounted(f, &st) ? q->word : f->record.container;
+}
+
+/* Another file may be at the path by now. And root does not hand the key of a container to a user
+ * who only claims to have it mounted. */
+static int check_file(const struct serve_found *f, const struct key_container *c, const char *path,
+                      struct report *rep)
+{
+    struct stat st;
+
+    if (fstat(blk_file_fd(c->blk), &st) < 0)
+        return report_errno(rep, errno, "%s", path);
+    if (f->folder.owner != geteuid() && st.st_uid != f->folder.owner)
+        return report_error(rep, EPERM,
+                            "%s is not a file of the user who has it mounted: only they can resume "
+                            "it",
+                            path);
+    if (S_ISREG(st.st_mode) && !is_the_mounted(f, &st))
+        return report_error(rep, ENOENT, "%s is not the file that is mounted any more", path);
+    return 0;
+}
+
+static void say_where_to_look(const struct serve_found *f, const char *path, struct report *rep)
+{
+    struct stat st;
+
+    if (path == f->record.container && (stat(path, &st) < 0 || !is_the_mounted(f, &st)))
+        report_warn(rep, "was it moved? \"hushvol resume PATH\" takes the path that it has now");
 }
 
 /* What another process needs to go on with the volume, and the slot that opened. Reads only: the
@@ -113,13 +139,16 @@ static int unlock(struct secret *ret, unsigned *slot, const struct serve_found *
 {
     AUTO_KEY_CONTAINER struct key_container c = {0};
     AUTO_KEY_VOLUME struct key_volume volume = {0};
+    const char *path = container_path(f, q);
     int r;
 
     if (q->header == NULL && f->folder.owner == geteuid()) /* a user's word is not for root */
         q->header = f->record.header;
-    r = cmd_reach_look(&c, f->record.container, q->header, rep);
+    r = cmd_reach_look(&c, path, q->header, rep);
     if (r == 0)
-        r = check_owner(f, &c, rep);
+        r = check_file(f, &c, path, rep);
+    if (r == -ENOENT)
+        say_where_to_look(f, path, rep);
     if (r == 0 && c.format->export == NULL)
         return report_error(rep, EOPNOTSUPP, "resuming is not possible in the %s format",
                             c.format->name);

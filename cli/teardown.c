@@ -181,14 +181,17 @@ static int unmount_image(const struct serve_found *f, bool force, struct cmd_wai
     return 0;
 }
 
-/* Did the daemon leave word that its last flush failed? That word has done its work then. */
+/* Did the daemon leave word that its last flush failed? That word has done its work then. One that
+ * was killed meanwhile leaves its record, too. */
 static int check_lost(const struct serve_found *f, struct report *rep)
 {
     AUTO_FOUND struct serve_found now = {0};
 
-    if (serve_registry_again(&now, f) < 0 || now.alive || !now.record.lost)
+    if (serve_registry_again(&now, f) < 0 || now.alive)
         return 0;
-    cmd_teardown_dead(&now, NULL);
+    cmd_teardown_dead(&now, now.record.lost ? NULL : rep);
+    if (!now.record.lost)
+        return 0;
     return report_error(rep, EIO,
                         "it is unmounted, but what was written since the last successful sync may "
                         "not have reached the container (check the disk below; the system log has "

@@ -360,28 +360,35 @@ struct wanted {
     const char *word;
     char path[PATH_MAX];
     bool is_container; /* word names a file that is there */
+    bool is_regular;   /* and it is no device, whose node may be made anew */
     uint64_t dev, ino;
     const char *header; /* NULL: none is wanted */
 };
 
-static bool matches(const struct serve_found *f, const struct wanted *w)
+/* 2 it is what is meant, 1 perhaps: its container had this path when it was mounted. 0 no: where
+ * another file is now, that one is meant, and not a container that was moved away. */
+static unsigned fit(const struct serve_found *f, const struct wanted *w)
 {
     const struct serve_record *r = &f->record;
 
-    if (w->word != NULL && (strcmp(r->name, w->word) == 0 || is_in_mount(r->mountpoint, w->path) ||
-                            strcmp(r->container, w->path) == 0))
-        return true;
+    if (w->word != NULL && (strcmp(r->name, w->word) == 0 || is_in_mount(r->mountpoint, w->path)))
+        return 2;
     if (w->word != NULL && r->filesystem != NULL && strcmp(r->filesystem, w->path) == 0)
-        return true;
+        return 2;
     if (w->header != NULL && r->header != NULL && strcmp(r->header, w->header) == 0)
-        return true;
-    return w->is_container && r->container_dev == w->dev && r->container_ino == w->ino;
+        return 2;
+    if (f->alive && w->is_container && r->container_dev == w->dev && r->container_ino == w->ino)
+        return 2; /* of a dead one the file may be gone, and its number another's */
+    return w->word != NULL && strcmp(r->container, w->path) == 0 && !(w->is_regular && f->alive);
 }
 
-/* Ours before those of users, who may write into theirs what they like; then the living. */
-static unsigned rank(const struct serve_found *f)
+/* Ours before those of users, who may write into theirs what they like; then the living. 0: it is
+ * not meant at all. */
+static unsigned rank(const struct serve_found *f, const struct wanted *w)
 {
-    return (f->folder.owner == geteuid() ? 2 : 0) + (f->alive ? 1 : 0);
+    unsigned fits = fit(f, w);
+
+    return fits == 0 ? 0 : (f->folder.owner == geteuid() ? 6 : 0) + 2 * fits + (f->alive ? 1 : 0);
 }
 
 static int find(struct serve_found *ret, const struct wanted *w, bool alive_only)
@@ -393,7 +400,7 @@ static int find(struct serve_found *ret, const struct wanted *w, bool alive_only
     for (unsigned i = 0; r == 0 && i < n; i++) {
         struct serve_found *f = &list[i];
 
-        if (matches(f, w) && (f->alive || !alive_only) && (best == NULL || rank(f) > rank(best)))
+        if ((f->alive || !alive_only) && rank(f, w) > (best != NULL ? rank(best, w) : 0))
             best = f;
     }
     if (r == 0 && best == NULL)
@@ -416,6 +423,7 @@ int serve_registry_find(struct serve_found *ret, const char *word)
     if (statx(AT_FDCWD, word, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &st) == 0 &&
         !S_ISDIR(st.stx_mode)) {
         w.is_container = true;
+        w.is_regular = S_ISREG(st.stx_mode);
         w.dev = makedev(st.stx_dev_major, st.stx_dev_minor);
         w.ino = st.stx_ino;
     }
