@@ -110,6 +110,20 @@ static int take_words(struct request *q, int argc, char **argv)
     return 0;
 }
 
+/* When it is one of our volumes, which, and how that ends. */
+static int say_occupied(const char *folder, struct report *rep)
+{
+    AUTO_FOUND struct serve_found f = {0};
+
+    if (serve_registry_find(&f, folder) < 0)
+        return report_error(rep, EBUSY, "something is mounted at %s already", folder);
+    return report_error(rep, EBUSY,
+                        f.alive ? "%s is mounted at %s already (\"hushvol detach %s\" ends that)"
+                                : "%s is still at %s, but its process died (\"hushvol detach %s\" "
+                                  "cleans up)",
+                        f.record.name, folder, f.record.name);
+}
+
 static int prepare_folder(struct request *q, struct report *rep)
 {
     struct serve_mount_id there;
@@ -121,7 +135,7 @@ static int prepare_folder(struct request *q, struct report *rep)
         return report_errno(rep, errno, "%s", q->attach.folder);
     q->attach.folder = q->folder;
     if (serve_mounts_at(&there, q->folder) == 0)
-        return report_error(rep, EBUSY, "something is mounted at %s already", q->folder);
+        return say_occupied(q->folder, rep);
     return 0;
 }
 

@@ -204,13 +204,23 @@ static int next_sample(struct stat_sample *ret, const struct request *q, int64_t
     return take_sample(ret, q->word, rep);
 }
 
+static int say_missing(const char *word, struct report *rep)
+{
+    AUTO_FOUND struct serve_found f = {0};
+
+    if (serve_registry_find(&f, word) == 0 && !f.alive)
+        return report_error(rep, ENOENT, "its process died (\"hushvol umount %s\" cleans up)",
+                            f.record.name);
+    return report_error(rep, ENOENT, "nothing of that name, folder or container is mounted");
+}
+
 /* A volume that goes away is an end like any other; one that never was there is a mistake. */
 static int end_watch(const struct request *q, unsigned long line, int r, struct report *rep)
 {
     if (r != -ENOENT)
         return r;
     if (line == 0)
-        return report_error(rep, ENOENT, "nothing of that name, folder or container is mounted");
+        return say_missing(q->word, rep);
     report_info(rep, "%s is not mounted any more", q->word);
     return 0;
 }
