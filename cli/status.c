@@ -2,6 +2,7 @@
 
 /* hushvol status: everything that the process which serves a volume tells about it. */
 
+#include "base/size.h"
 #include "cli/command.h"
 #include "cli/json.h"
 #include "cli/mounts_json.h"
@@ -60,12 +61,24 @@ static int ask(struct json_object *o, const struct serve_found *f, struct report
     return 0;
 }
 
+/* For those members whose number tells a person nothing, the same in words. */
+static void explain(char *out, size_t size, const char *name, struct json_object *value)
+{
+    char words[SIZE_TEXT > CMD_TIME_TEXT ? SIZE_TEXT : CMD_TIME_TEXT];
+    int64_t n = json_object_get_int64(value);
+
+    if (strcmp(name, "size") == 0)
+        snprintf(out, size, " (%s)", size_format(words, (uint64_t)n));
+    else if (strcmp(name, "since") == 0)
+        snprintf(out, size, " (%s)", cmd_time_text(words, (uint64_t)n));
+}
+
 /* Members of members as "stats.read.bytes". */
 static void print_text(const char *prefix, struct json_object *o)
 {
     json_object_object_foreach(o, key, value)
     {
-        char name[128], shown[REPORT_LINE], text[REPORT_LINE];
+        char name[128], shown[REPORT_LINE], text[REPORT_LINE], more[64] = "";
 
         snprintf(name, sizeof(name), "%s%s%s", prefix, prefix[0] != '\0' ? "." : "", key);
         if (json_object_get_type(value) == json_type_object) {
@@ -74,7 +87,8 @@ static void print_text(const char *prefix, struct json_object *o)
         }
         report_escape(shown, sizeof(shown), name);
         report_escape(text, sizeof(text), value != NULL ? json_object_get_string(value) : "");
-        printf("%-28s %s\n", shown, text);
+        explain(more, sizeof(more), name, value);
+        printf("%-28s %s%s\n", shown, text, more);
     }
 }
 
