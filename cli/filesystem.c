@@ -6,6 +6,7 @@
 #include "fuse/mounts.h"
 
 #include <blkid/blkid.h>
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -102,21 +103,38 @@ bool cmd_fs_can_make(const char *type)
     return strcmp(type, "ext4") == 0 || strcmp(type, "xfs") == 0 || strcmp(type, "btrfs") == 0;
 }
 
+/* What a program said when it failed, as one line. mkfs.xfs adds its whole usage to the reason. */
+static const char *one_line(char *said)
+{
+    char *usage = strstr(said, "Usage:");
+    size_t len;
+
+    if (usage != NULL && usage != said)
+        *usage = '\0';
+    for (len = strlen(said); len > 0 && isspace((unsigned char)said[len - 1]); len--)
+        said[len - 1] = '\0';
+    for (char *c = said; *c != '\0'; c++)
+        if (*c == '\n')
+            *c = ' ';
+    return said;
+}
+
 /* None of them discards first: a new disk has nothing to give back. An ext4 of a small disk would
  * get smaller blocks, each a read-modify-write for a larger cipher sector. */
 int cmd_fs_make(const char *type, const char *path, uid_t owner, gid_t group, struct report *rep)
 {
-    char program[32], extended[64];
+    char program[32], extended[64], said[1024] = "";
     const char *const ext[] = {program, "-q", "-F", "-b", "4096", "-E", extended, path, NULL};
     const char *const others[] = {program, "-q", "-f", "-K", path, NULL};
     int r;
 
     snprintf(program, sizeof(program), "mkfs.%.16s", type);
     snprintf(extended, sizeof(extended), "root_owner=%u:%u,nodiscard", owner, group);
-    r = run_wait(cmd_fs_is_ext(type) ? ext : others, RUN_HIDE, rep);
+    r = run_read(cmd_fs_is_ext(type) ? ext : others, said, sizeof(said), rep);
     if (r == -ENOENT)
         return -EOPNOTSUPP;
-    return r > 0 ? report_error(rep, EIO, "%s ended with status %d", program, r) : r;
+    return r > 0 ? report_error(rep, EIO, "%s ended with status %d: %s", program, r, one_line(said))
+                 : r;
 }
 
 int cmd_fs_check(const char *path, uint64_t off, struct report *rep)
