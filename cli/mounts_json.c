@@ -21,6 +21,8 @@ struct json_object *cmd_mount_json(const struct serve_found *f)
     put_text(o, "device", f->record.device);
     put_text(o, "format", f->record.format);
     put_text(o, "cipher", f->record.cipher);
+    if (f->record.integrity[0] != '\0')
+        put_text(o, "integrity", f->record.integrity);
     json_object_object_add(o, "state", json_object_new_string(f->alive ? "mounted" : "dead"));
     json_object_object_add(o, "uid", json_object_new_int64(f->folder.owner));
     return o;

@@ -165,6 +165,7 @@ static int write_record(struct daemon *d)
         return report_errno(d->rep, ENOMEM, "cannot write down the mount");
     snprintf(rec->format, sizeof(rec->format), "%s", info.format);
     snprintf(rec->cipher, sizeof(rec->cipher), "%s", info.cipher);
+    snprintf(rec->integrity, sizeof(rec->integrity), "%s", info.integrity);
     rec->sector_size = info.sector_size;
     rec->size = info.size;
     rec->read_only = info.read_only;

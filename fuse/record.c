@@ -11,7 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum member_kind { M_CHARS, M_STRING, M_OPTIONAL, M_U32, M_U64, M_I64, M_PID, M_BOOL, M_FLAG };
+/* A flag that is missing is false, a word that is missing empty. */
+enum member_kind {
+    M_CHARS,
+    M_WORD,
+    M_STRING,
+    M_OPTIONAL,
+    M_U32,
+    M_U64,
+    M_I64,
+    M_PID,
+    M_BOOL,
+    M_FLAG
+};
 static const struct member {
     const char *key;
     enum member_kind kind;
@@ -27,6 +39,7 @@ static const struct member {
     MEMBER(pid, M_PID),
     MEMBER(format, M_CHARS),
     MEMBER(cipher, M_CHARS),
+    MEMBER(integrity, M_WORD),
     MEMBER(sector_size, M_U32),
     MEMBER(size, M_U64),
     MEMBER(read_only, M_BOOL),
@@ -58,6 +71,7 @@ static struct json_object *encode_member(const struct member *m, const void *at)
 {
     switch (m->kind) {
     case M_CHARS:
+    case M_WORD:
         return json_object_new_string(at);
     case M_STRING:
     case M_OPTIONAL:
@@ -85,7 +99,8 @@ struct json_object *serve_record_encode(const struct serve_record *r)
         const struct member *m = &members[i];
         const char *at = (const char *)r + m->at;
 
-        if (m->kind == M_OPTIONAL && *(char *const *)at == NULL)
+        if ((m->kind == M_OPTIONAL && *(char *const *)at == NULL) ||
+            (m->kind == M_WORD && at[0] == '\0'))
             continue;
         json_object_object_add(o, m->key, encode_member(m, at));
     }
@@ -98,7 +113,7 @@ static int decode_text(const struct member *m, char *at, struct json_object *v)
 
     if (json_object_get_type(v) != json_type_string)
         return -EBADMSG;
-    if (m->kind == M_CHARS) {
+    if (m->kind == M_CHARS || m->kind == M_WORD) {
         if (strlen(text) >= m->size)
             return -EBADMSG;
         strcpy(at, text);
@@ -144,7 +159,7 @@ int serve_record_decode(struct serve_record *ret, struct json_object *o)
 
         if (json_object_object_get_ex(o, m->key, &v))
             r = decode_member(m, (char *)&rec + m->at, v);
-        else if (m->kind != M_OPTIONAL && m->kind != M_FLAG) /* a flag that is missing is false */
+        else if (m->kind != M_OPTIONAL && m->kind != M_FLAG && m->kind != M_WORD)
             r = -EBADMSG;
     }
     if (r == 0 && (!serve_name_valid(rec.name) || rec.pid <= 0))

@@ -18,6 +18,7 @@ struct serve_record {
      * a file system was attached. */
     char *container, *mountpoint, *header, *filesystem, *device;
     char format[32], cipher[32];
+    char integrity[16]; /* "hmac-sha256"; "": changes to the container are not detected */
     uint32_t sector_size;
     uint64_t size;
     bool read_only, suspended;

@@ -80,6 +80,7 @@ static struct serve_record example(void)
         .filesystem = strdup("/mnt/p"),
         .format = "native",
         .cipher = "aes-256-xts",
+        .integrity = "hmac-sha256",
         .sector_size = 65536,
         .size = UINT64_C(1) << 62,
         .read_only = true,
@@ -109,6 +110,7 @@ static void a_record_comes_back_as_it_was(void **state)
     assert_null(out.device);
     assert_string_equal(out.format, in.format);
     assert_string_equal(out.cipher, in.cipher);
+    assert_string_equal(out.integrity, in.integrity);
     assert_int_equal(out.pid, in.pid);
     assert_int_equal(out.sector_size, in.sector_size);
     assert_true(out.size == in.size);
@@ -155,6 +157,8 @@ static void a_damaged_record_is_refused(void **state)
     assert_int_equal(decode_with("cipher", "\"0123456789012345678901234567890123456789\""),
                      -EBADMSG);
     assert_int_equal(decode_with("cipher", "\"null\""), 0);
+    assert_int_equal(decode_with("integrity", NULL), 0);
+    assert_int_equal(decode_with("integrity", "\"more than it may have\""), -EBADMSG);
     assert_int_equal(decode_with("lost", NULL), 0); /* as an earlier version writes it */
     assert_int_equal(decode_with("lost", "true"), 0);
     assert_int_equal(decode_with("lost", "1"), -EBADMSG);
