@@ -81,8 +81,8 @@ static int name_unrecorded(const char *container, struct report *rep)
                             id.user_id);
     return report_error(rep, EBUSY,
                         "it is mounted at %s, but its entry in the runtime folder is gone (unmount "
-                        "what is on it, then \"%s %s\")",
-                        point, id.user_id == 0 ? "umount" : "fusermount3 -u", point);
+                        "what is on it, then \"hushvol umount %s\")",
+                        point, point);
 }
 
 int cmd_busy(const char *container, const char *header, pid_t holder, struct report *rep)

@@ -93,8 +93,10 @@ int native_store_fits(const struct native_header *h, const struct blk *data, str
     if (h->data_offset > data->size || h->capacity > data->size - h->data_offset)
         return report_error(rep, EBADMSG,
                             "the container is cut short: it has %" PRIu64
-                            " bytes and its header promises %" PRIu64,
-                            data->size, h->data_offset + h->capacity);
+                            " bytes and its header promises %" PRIu64
+                            " (copy it again; if the rest is lost, \"truncate --size %" PRIu64
+                            "\" on the file makes what is left open)",
+                            data->size, h->data_offset + h->capacity, h->data_offset + h->capacity);
     return 0;
 }
 
