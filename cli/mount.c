@@ -13,8 +13,8 @@ static const char usage[] =
     "Usage: hushvol mount CONTAINER [DIR] [OPTION...]\n"
     "\n"
     "Unlocks a container and shows the disk in it as the file DIR/image, and counters as DIR/stats.\n"
-    "Returns when it can be used. Without DIR a folder of its own is made in the runtime folder and\n"
-    "removed again by \"hushvol umount\". Prints the path of the image.\n"
+    "Returns when it can be used. DIR has to be there; without it a folder is made in the runtime\n"
+    "folder, and removed again by \"hushvol umount\". Prints the path of the image.\n"
     "\n"
     CMD_MOUNT_USAGE
     "  --foreground             stay, and say on the terminal what happens; Ctrl-C unmounts\n"
