@@ -18,6 +18,7 @@
 #include "fuse/unmount.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <json-c/json.h>
 #include <poll.h>
 #include <stdio.h>
@@ -132,17 +133,23 @@ static int detach_loops(const struct serve_found *f, bool force, struct report *
     return r < 0 ? r : report_error(rep, EBUSY, "busy: %s is in use", f->record.device);
 }
 
-static int64_t ask_opens(const struct serve_found *f)
+/* The number at member ("/stats/errors") of its answer; 0 when there is none. */
+static int64_t ask_number(const struct serve_found *f, const char *request, const char *member)
 {
     struct json_object *answer, *v;
     int64_t n = 0;
 
-    if (serve_control_ask(&answer, f, "status", NULL, NULL) < 0)
+    if (serve_control_ask(&answer, f, request, NULL, NULL) < 0)
         return 0;
-    if (json_object_object_get_ex(answer, "opens", &v))
+    if (json_pointer_get(answer, member, &v) == 0)
         n = json_object_get_int64(v);
     json_object_put(answer);
     return n;
+}
+
+static int64_t ask_opens(const struct serve_found *f)
+{
+    return ask_number(f, "status", "/opens");
 }
 
 static void wait_for_fuse2fs(const struct serve_found *f)
@@ -235,15 +242,24 @@ static int take_down(const struct serve_found *f, bool force, struct cmd_waiting
 {
     AUTO_FD int process = (int)syscall(SYS_pidfd_open, f->record.pid, 0);
     int r = unmount_filesystem(f, force, rep);
+    int64_t n_errors;
 
     if (r == 0)
         r = detach_loops(f, force, rep);
     if (r < 0)
         return r;
     wait_for_fuse2fs(f);
+    n_errors =
+        ask_number(f, "counters", "/stats/errors"); /* what the file system wrote last is in it */
     r = unmount_image(f, force, w, rep);
     if (r == 0)
         r = wait_closed(f, process, rep);
+    if (r == 0 && n_errors > 0)
+        report_warn(rep,
+                    "%" PRId64 " request%s to its disk failed while it was mounted: what was "
+                    "written last may be missing (the system log says why; check the file system "
+                    "before you use it)",
+                    n_errors, n_errors == 1 ? "" : "s");
     if (r == 0 && f->record.made_filesystem && f->record.filesystem != NULL && is_own(f))
         rmdir(f->record.filesystem);
     return r;

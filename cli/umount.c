@@ -19,7 +19,8 @@
     "Takes a mounted volume down from the top: the file system on it, the loop device, the image.\n" \
     "Returns when everything is written and the container is closed. When somebody keeps it busy,\n" \
     "names who, and takes nothing down. Cleans up after a volume whose process died. A suspended\n" \
-    "volume with a file system on it, which could not write, has to be resumed first.\n"            \
+    "volume with a file system on it, which could not write, has to be resumed first. Says so when\n" \
+    "reads or writes failed while it was mounted.\n"                                               \
     "\n"                                                                                           \
     "  -f, --force              take it down, whoever uses it: what they did not sync is lost\n"    \
     "  -v, --verbose            say more\n"                                                         \
