@@ -62,7 +62,9 @@ static int explain_unknown(struct blk *b, struct report *rep)
         return report_error(rep, EBADMSG,
                             "not a container: it begins with zeros (its header may be in a file of "
                             "its own: --header)");
-    return report_error(rep, EBADMSG, "not a container (or its header is destroyed)");
+    return report_error(rep, EBADMSG,
+                        "not a container (or its header is destroyed, or where a GELI container "
+                        "ended before it grew: header restore --resize-from)");
 }
 
 int key_recognise(const struct key_format **ret, struct blk *b, struct report *rep)
