@@ -1,0 +1,37 @@
+# Manual pages and completions. What they say of options comes from the built program itself, so that
+# --help is the one place where an option is described; tests/structure/manual compares them again.
+
+find_program(SCDOC scdoc)
+if(NOT SCDOC)
+  message(FATAL_ERROR "scdoc is not there: install it, or leave the manual out by -DHUSHVOL_MANUAL=OFF")
+endif()
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+set(manual_tools ${CMAKE_SOURCE_DIR}/packaging/manual)
+set(manual_out ${CMAKE_BINARY_DIR}/manual)
+set(manual_files)
+file(MAKE_DIRECTORY ${manual_out})
+
+# manual_page(NAME SOURCE DEPENDENCY...): NAME from SOURCE, which scdoc understands
+function(manual_page name source)
+  add_custom_command(OUTPUT ${manual_out}/${name}
+    COMMAND ${SCDOC} < ${source} > ${manual_out}/${name}
+    DEPENDS ${source} VERBATIM)
+  string(REGEX REPLACE ".*\\." "" section ${name})
+  install(FILES ${manual_out}/${name} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+  set(manual_files ${manual_files} ${manual_out}/${name} PARENT_SCOPE)
+endfunction()
+
+# manual_made(OUTPUT TOOL ARGUMENT...): what TOOL prints when it has asked the program
+function(manual_made name tool)
+  add_custom_command(OUTPUT ${manual_out}/${name}
+    COMMAND ${Python3_EXECUTABLE} ${manual_tools}/${tool} $<TARGET_FILE:hushvol> ${ARGN}
+            > ${manual_out}/${name}
+    DEPENDS hushvol ${manual_tools}/${tool} ${manual_tools}/helptext.py ${ARGN} VERBATIM)
+endfunction()
+
+manual_made(hushvol.1.scd make-page ${CMAKE_SOURCE_DIR}/docs/man/hushvol.1.scd.in)
+manual_page(hushvol.1 ${manual_out}/hushvol.1.scd)
+manual_page(hushvol-format.5 ${CMAKE_SOURCE_DIR}/docs/man/hushvol-format.5.scd)
+manual_page(mount.hushvol.8 ${CMAKE_SOURCE_DIR}/docs/man/mount.hushvol.8.scd)
+add_custom_target(manual ALL DEPENDS ${manual_files})
