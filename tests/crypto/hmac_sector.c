@@ -234,19 +234,30 @@ static void swapped_sectors_and_pieces_do_not_verify(void **state)
     blk_close(d.b);
 }
 
+/* 20 bytes of MAC: 12 are left of 512, and 236 in the last piece. */
+static unsigned sha1_used(unsigned piece)
+{
+    return 20 + (piece % PIECES < PIECES - 1 ? 480 : SECTOR - (PIECES - 1) * 480);
+}
+
+/* Foreign bytes there are not looked at, and do not come back by way of our buffers. */
 static void what_is_unused_in_a_piece_is_zero_and_not_looked_at(void **state)
 {
     struct disk d;
 
     (void)state;
-    disk_open(&d, "hmac-sha1"); /* 20 bytes: 12 are left of 512, and 256 + 236 in the last piece */
-    for (unsigned i = 0; i < N * PIECES; i++) {
-        unsigned used = 20 + (i % PIECES < PIECES - 1 ? 480 : SECTOR - (PIECES - 1) * 480);
+    disk_open(&d, "hmac-sha1");
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < N * PIECES; i++) {
+            unsigned used = sha1_used(i);
 
-        assert_true(bytes_are_zero(d.bytes + i * 512 + used, 512 - used));
-        memset(d.bytes + i * 512 + used, 0xee, 512 - used);
+            assert_true(bytes_are_zero(d.bytes + i * 512 + used, 512 - used));
+            memset(d.bytes + i * 512 + used, 0xee, 512 - used);
+        }
+        check_bad(&d, 0);
+        for (unsigned i = 0; i < N; i++)
+            fill(&d, i);
     }
-    check_bad(&d, 0);
     blk_close(d.b);
 }
 
@@ -366,6 +377,29 @@ static void what_does_not_fit_is_refused(void **state)
     blk_close(mem);
 }
 
+/* Offsets are those below, so a disk that begins one sector later is the rest of the disk. */
+static void a_disk_that_begins_later_has_the_same_sectors(void **state)
+{
+    struct sector_spec s =
+        spec_for("aes-128-xts", "hmac-sha256", SECTOR, 512, (uint64_t)(N - 1) * SECTOR);
+    unsigned char got[SECTOR], want[SECTOR];
+    struct blk *later;
+    struct disk d;
+
+    (void)state;
+    disk_open(&d, "hmac-sha256");
+    s.data_offset = EACH;
+    later = open_over(d.mem, &s, NULL);
+    for (unsigned i = 0; i < N - 1; i++) {
+        memset(want, (int)i + 1, sizeof(want));
+        assert_int_equal(blk_read(later, got, SECTOR, (uint64_t)i * SECTOR), 0);
+        assert_memory_equal(got, want, SECTOR);
+    }
+    later->below = NULL; /* stays */
+    blk_close(later);
+    blk_close(d.b);
+}
+
 static void a_disk_of_another_size_keeps_what_it_has(void **state)
 {
     unsigned char got[SECTOR];
@@ -396,6 +430,7 @@ int main(void)
         cmocka_unit_test(zeros_are_enciphered_and_no_hole_is_told_of),
         cmocka_unit_test(forgotten_keys_come_back_with_all_of_them),
         cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(a_disk_that_begins_later_has_the_same_sectors),
         cmocka_unit_test(a_disk_of_another_size_keeps_what_it_has),
     };
 
