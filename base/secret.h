@@ -34,5 +34,6 @@ void secret_random(void *p, size_t len);
  * off. -ENOSYS when the library cannot start. */
 int secret_start(struct report *rep);
 /* Lock all of this process's memory, present and future, as far as the limit allows; a limit that
- * is too low is a warning that names it and how to raise it. */
+ * is too low is a warning that names it and how to raise it. What is done in a moment has no need
+ * of the words (NULL): a limit has room for the few pages of its secrets, which lock themselves. */
 void secret_lock_memory(struct report *rep);

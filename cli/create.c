@@ -191,7 +191,7 @@ static int create(int argc, char **argv)
         return r;
     snprintf(q.prompt, sizeof(q.prompt), "New passphrase for %s", q.create.container);
     q.create.credential.prompt = q.prompt;
-    secret_lock_memory(&rep);
+    secret_lock_memory(NULL);
     cmd_progress_start(&progress, "create");
     q.create.progress = &progress.progress;
     r = vol_create(&q.create, &holder, &rep);

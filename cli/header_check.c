@@ -73,7 +73,7 @@ static int check_mac(const struct header_words *w, struct report *rep)
 
     if (r < 0)
         return r;
-    secret_lock_memory(rep);
+    secret_lock_memory(NULL);
     r = key_unlock_with(&c, &w->key, KEY_SLOT_ANY, &volume, rep);
     return r < 0 ? r : (int)volume.slot;
 }

@@ -45,7 +45,7 @@ static int key_test(int argc, char **argv)
     r = cmd_reach_look(&c, w.container, w.header, &rep);
     if (r < 0)
         return r;
-    secret_lock_memory(&rep);
+    secret_lock_memory(NULL);
     r = key_unlock_with(&c, &w.key, w.slot, &volume, &rep);
     if (r < 0)
         return r;

@@ -221,7 +221,7 @@ int cmd_reach_unlock(struct cmd_reach *at, const struct credential_source *key, 
 {
     int r;
 
-    secret_lock_memory(rep);
+    secret_lock_memory(NULL);
     r = key_unlock_with(&at->c, key, slot, ret, rep);
     if (r == 0)
         at->unlocked = (int)ret->slot;

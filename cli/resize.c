@@ -266,7 +266,7 @@ static int resize_container(struct request *q, struct report *rep)
     pid_t holder = 0;
     int r, closed;
 
-    secret_lock_memory(rep);
+    secret_lock_memory(NULL);
     r = vol_open(&v, &spec, &holder, rep);
     if (r == -EBUSY)
         return cmd_busy(q->which, q->header, holder, rep);

@@ -219,7 +219,7 @@ static int run(int argc, char **argv)
         report_info(&rep, "%s is not suspended", f.record.name);
         return 0;
     }
-    secret_lock_memory(&rep);
+    secret_lock_memory(NULL);
     snprintf(q.prompt, sizeof(q.prompt), "Passphrase for %s", f.record.name);
     q.key.prompt = q.prompt;
     q.key.name = f.record.name;
