@@ -12,7 +12,9 @@
  *    is new, which all of them are.
  *    Who goes on with a zone that was begun writes digests and record once more: after a flush that
  *    failed a cache may show what the medium does not have.
- * 3. Records alternate: the one that counts is never overwritten by its successor.
+ * 3. Records alternate: the one that counts is never overwritten by its successor. Before anything
+ *    else changes, both say the same: a place on the medium that goes bad must not cost the old
+ * key, which only they have, nor send anybody back to a record that knows nothing of a zone begun.
  * 4. Finish: both header copies without the bit, and only then the records are wiped: until the
  *    second copy is durable, the first one may be lost and the second one refers to them.
  */
@@ -58,24 +60,29 @@ static int put_record(struct key_store *ks, struct report *rep)
     return r < 0 ? write_failed(ks, r, rep) : 0;
 }
 
-static int put_record_flushed(struct key_store *ks, struct report *rep)
+/* The next record in both places, one durable before the other. */
+static int put_record_twice(struct key_store *ks, struct report *rep)
 {
-    int r = put_record(ks, rep);
+    int r = 0;
 
-    if (r < 0)
-        return r;
-    r = blk_flush(ks->b);
+    for (unsigned i = 0; r == 0 && i < 2; i++) {
+        r = put_record(ks, rep);
+        if (r < 0)
+            return r;
+        r = blk_flush(ks->b);
+    }
     return r < 0 ? write_failed(ks, r, rep) : 0;
 }
 
 /* --- opening --- */
 
-/* The record that counts. -EBADMSG neither is valid. */
+/* The record that counts. -EBADMSG neither is valid, or why one cannot be read then. */
 static int find_record(struct key_store *ks)
 {
     const struct native_copy *c = &ks->copy[ks->current];
     unsigned char block[NATIVE_BLOCK] __attribute__((aligned(NATIVE_ALIGN)));
     struct native_record found[2] = {0};
+    int why = -EBADMSG;
 
     for (unsigned i = 0; i < 2; i++) {
         int r = blk_read(ks->b, block, NATIVE_BLOCK, NATIVE_RECORD_AT + i * NATIVE_BLOCK);
@@ -85,11 +92,11 @@ static int find_record(struct key_store *ks)
                                      &ks->record_keys);
         if (r < 0)
             found[i].seq = 0;
-        if (r < 0 && r != -EBADMSG && r != -EINVAL)
-            return r;
+        if (r < 0 && r != -EINVAL && why == -EBADMSG)
+            why = r;
     }
     ks->record = found[found[1].seq > found[0].seq];
-    return ks->record.seq > 0 ? 0 : -EBADMSG;
+    return ks->record.seq > 0 ? 0 : why;
 }
 
 /* The rule of the old key: all as the new one's, but the salt. */
@@ -257,7 +264,7 @@ static int start_with(struct key_store *ks, struct rewrap *w, struct secret *mas
     if (r == 0)
         r = clear_place(ks, rep);
     if (r == 0)
-        r = put_record_flushed(ks, rep);
+        r = put_record_twice(ks, rep);
     return r < 0 ? r : native_store_replace(ks, &h, prk, rep);
 }
 
@@ -326,7 +333,7 @@ static int zone_begin(struct key_store *ks, uint64_t off, uint32_t len,
         return write_failed(ks, r, rep);
     ks->record.done = off;
     ks->record.zone = len;
-    return put_record_flushed(ks, rep);
+    return put_record_twice(ks, rep);
 }
 
 static int zone_digests(struct key_store *ks, unsigned char digests[KEY_DIGESTS_MAX],

@@ -415,8 +415,8 @@ static void records_take_turns(void **state)
     assert_memory_equal(noted, digests, 8192 / KEY_PIECE * KEY_DIGEST);
     assert_int_equal(re->zone_end(o.ks, NULL), 0);
     expect_at(b, 12288, 0);
-    assert_int_equal(bytes_get_le64(records + AT_SEQ), 3);
-    assert_int_equal(bytes_get_le64(records + NATIVE_BLOCK + AT_SEQ), 2);
+    assert_int_equal(bytes_get_le64(records + AT_SEQ), 5);
+    assert_int_equal(bytes_get_le64(records + NATIVE_BLOCK + AT_SEQ), 4);
     close_it(&o);
     records[AT_DONE] ^= 1; /* torn: the one before it is in force */
     expect_at(b, 4096, 8192);
@@ -426,6 +426,31 @@ static void records_take_turns(void **state)
     assert_true(test_report_has(&said, "both records"));
     records[AT_DONE] ^= 1;
     expect_at(b, 12288, 0);
+}
+
+/* Either place of a record goes bad, with a zone begun or none yet: the other one says the same. */
+static void one_place_that_goes_bad_costs_nothing(void **state)
+{
+    static unsigned char digests[KEY_DIGESTS_MAX];
+    AUTO_BLK struct blk *b = three_slots();
+    unsigned char *records = blk_memory_bytes(b) + NATIVE_RECORD_AT;
+    struct opened o;
+
+    (void)state;
+    assert_int_equal(open_with(&o, b, "old horse", NULL, NULL), 0);
+    assert_int_equal(begin(&o, 0, 0, &as_before, NULL), 0);
+    for (unsigned begun = 0; begun < 3; begun++) {
+        if (begun == 2)
+            assert_int_equal(re->zone_end(o.ks, NULL), 0);
+        if (begun > 0)
+            assert_int_equal(re->zone_begin(o.ks, begun * 8192, 8192, digests, NULL), 0);
+        for (unsigned i = 0; i < 2; i++) {
+            records[i * NATIVE_BLOCK + AT_DONE] ^= 1;
+            expect_at(b, begun * 8192, begun > 0 ? 8192 : 0);
+            records[i * NATIVE_BLOCK + AT_DONE] ^= 1;
+        }
+    }
+    close_it(&o);
 }
 
 static void a_volume_that_forgot_its_keys_gets_both_back(void **state)
@@ -481,6 +506,7 @@ int main(void)
         cmocka_unit_test(what_has_to_wait_is_refused),
         cmocka_unit_test(slots_can_be_changed),
         cmocka_unit_test(records_take_turns),
+        cmocka_unit_test(one_place_that_goes_bad_costs_nothing),
         cmocka_unit_test(a_volume_that_forgot_its_keys_gets_both_back),
         cmocka_unit_test(the_end_leaves_nothing_of_the_old_key),
     };
