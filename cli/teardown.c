@@ -242,15 +242,17 @@ static int take_down(const struct serve_found *f, bool force, struct cmd_waiting
 {
     AUTO_FD int process = (int)syscall(SYS_pidfd_open, f->record.pid, 0);
     int r = unmount_filesystem(f, force, rep);
-    int64_t n_errors;
+    int64_t n_errors = 0;
 
     if (r == 0)
         r = detach_loops(f, force, rep);
     if (r < 0)
         return r;
     wait_for_fuse2fs(f);
-    n_errors =
-        ask_number(f, "counters", "/stats/errors"); /* what the file system wrote last is in it */
+    /* Who uses the image itself has heard of errors, a file system may have swallowed them. Without
+     * one a daemon that was stopped, and cannot answer, must not delay the unmount. */
+    if (f->record.filesystem != NULL)
+        n_errors = ask_number(f, "counters", "/stats/errors");
     r = unmount_image(f, force, w, rep);
     if (r == 0)
         r = wait_closed(f, process, rep);

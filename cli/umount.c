@@ -20,7 +20,7 @@
     "Returns when everything is written and the container is closed. When somebody keeps it busy,\n" \
     "names who, and takes nothing down. Cleans up after a volume whose process died. A suspended\n" \
     "volume with a file system on it, which could not write, has to be resumed first. Says so when\n" \
-    "reads or writes failed while it was mounted.\n"                                               \
+    "the file system had reads or writes fail while it was mounted.\n"                             \
     "\n"                                                                                           \
     "  -f, --force              take it down, whoever uses it: what they did not sync is lost\n"    \
     "  -v, --verbose            say more\n"                                                         \
