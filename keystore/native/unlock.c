@@ -83,8 +83,10 @@ static int reject(const struct attempt *a, struct report *rep)
     int r;
 
     if (a->n_used == 0)
-        return report_error(rep, EKEYREJECTED,
-                            "the container was erased: it has no key slot any more");
+        return report_error(
+            rep, EKEYREJECTED,
+            "the container was erased: it has no key slot any more (a backup of its "
+            "header opens it: --header FILE)");
     if (a->skipped != 0) {
         native_slot_decode(&s, native_header_slot(a->block, a->skipped_slot));
         r = slot_usable(&s, a->skipped_slot, rep);
