@@ -117,13 +117,16 @@ static int open_backup(struct restore *q)
     return q->backup.format->open(&q->backup.store, q->backup.blk, q->at.blk, rep);
 }
 
-static int check_has_slots(struct restore *q)
+static bool has_slots(const struct key_format *f, struct key_store *ks)
 {
     struct key_slot_info used[KEY_SLOTS_MAX];
-    const struct key_format *f = q->backup.format;
 
-    if (q->words->force || f->slots == NULL ||
-        f->slots(q->backup.store, used, KEY_SLOTS_MAX, NULL) != 0)
+    return f->slots == NULL || f->slots(ks, used, KEY_SLOTS_MAX, NULL) != 0;
+}
+
+static int check_has_slots(struct restore *q)
+{
+    if (q->words->force || has_slots(q->backup.format, q->backup.store))
         return 0;
     return report_error(&q->about_backup, EPERM,
                         "it is the header of an erased container, which no key opens (--force "
@@ -152,6 +155,9 @@ static int check_key(struct restore *q)
     r = f->restore_check(q->backup.store, q->at.store, q->rep);
     if (r == -EPERM)
         report_warn(q->rep, "nothing was changed; --force restores it all the same");
+    if (r == -EBUSY && !has_slots(q->at.format, q->at.store))
+        report_warn(q->rep, "but no key slot is left to go on with: it was erased half-way, and no "
+                            "other header fits its data");
     return r;
 }
 

@@ -318,6 +318,20 @@ static int erase_block(unsigned char *block, bool fits)
     return native_header_sum(block);
 }
 
+/* What a container that was cut has of a copy may have slots. */
+static int wipe_cut(struct blk *b, unsigned i, struct report *rep)
+{
+    uint64_t off = native_copy_off(i);
+    int r;
+
+    if (off >= b->size)
+        return 0;
+    r = blk_write_zeroes(b, b->size - off, off);
+    if (r == 0)
+        r = blk_flush(b);
+    return r < 0 ? report_errno(rep, -r, "cannot wipe what is left of header copy %u", i) : 0;
+}
+
 /* (5): the copy that does not count is replaced first, the one that counts last. Each is tried
  * though the other failed. */
 static int write_erased(struct key_store *ks, struct report *rep)
@@ -326,7 +340,8 @@ static int write_erased(struct key_store *ks, struct report *rep)
 
     for (unsigned n = 0; n < NATIVE_COPIES; n++) {
         unsigned i = n == 0 ? !ks->current : ks->current;
-        int one = copy_exists(ks->b, i) ? write_copy(ks->b, i, ks->copy[i].block, rep) : 0;
+        int one = copy_exists(ks->b, i) ? write_copy(ks->b, i, ks->copy[i].block, rep)
+                                        : wipe_cut(ks->b, i, rep);
 
         r = r < 0 ? r : one;
     }

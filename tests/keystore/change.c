@@ -540,10 +540,14 @@ static void a_container_cut_inside_its_header_is_erased_as_far_as_it_goes(void *
     AUTO_BLK struct blk *b = usual();
 
     (void)state;
-    b->size = NATIVE_COPY_STEP + 100;
+    b->size = NATIVE_COPY_STEP + NATIVE_BLOCK - 1;
     assert_int_equal(key_change_erase(native, b, b, NULL), 0);
     assert_int_equal(slot_at(b, 0, 2)[0], 0);
-    assert_int_equal(slot_at(b, 1, 2)[0], 1);
+    assert_int_equal(slot_at(b, 1, 2)[0], 0);
+    b->size = NATIVE_BLOCK - 1;
+    *slot_at(b, 0, 2) = 1;
+    assert_int_equal(key_change_erase(native, b, b, NULL), 0);
+    assert_int_equal(slot_at(b, 0, 2)[0], 0);
 }
 
 /* --- crashes --- */
