@@ -62,6 +62,10 @@ class Skip(Exception):
     """This test has nothing to run on here."""
 
 
+class PlainOnly(Exception):
+    """A sanitizer stands in the way; the plain build, which every run has, shows this fact."""
+
+
 def small():
     return SCALE == "small"
 
@@ -587,6 +591,8 @@ def main(*tests):
         try:
             with Box() as box:
                 test(box)
+        except PlainOnly as e:
+            why = f"{e}, the plain build shows it"
         except Skip as e:
             result, why = "SKIPPED", str(e)
         except Failure as e:
