@@ -1,5 +1,6 @@
 # Manual pages and completions. What they say of options comes from the built program itself, so that
-# --help is the one place where an option is described; tests/structure/manual compares them again.
+# --help is the one place where an option is described; tests/structure/manual and
+# tests/structure/completions compare them again.
 
 find_program(SCDOC scdoc)
 if(NOT SCDOC)
@@ -22,16 +23,27 @@ function(manual_page name source)
   set(manual_files ${manual_files} ${manual_out}/${name} PARENT_SCOPE)
 endfunction()
 
-# manual_made(OUTPUT TOOL ARGUMENT...): what TOOL prints when it has asked the program
-function(manual_made name tool)
+# manual_completion(SHELL NAME FOLDER): NAME, installed where that shell looks
+function(manual_completion shell name folder)
+  manual_made(${name} make-completions ${shell})
+  install(FILES ${manual_out}/${name} DESTINATION ${CMAKE_INSTALL_DATADIR}/${folder})
+  set(manual_files ${manual_files} ${manual_out}/${name} PARENT_SCOPE)
+endfunction()
+
+# manual_made(OUTPUT TOOL ARGUMENT [DEPENDENCY...]): what TOOL prints when it has asked the program
+function(manual_made name tool argument)
   add_custom_command(OUTPUT ${manual_out}/${name}
-    COMMAND ${Python3_EXECUTABLE} ${manual_tools}/${tool} $<TARGET_FILE:hushvol> ${ARGN}
+    COMMAND ${Python3_EXECUTABLE} ${manual_tools}/${tool} $<TARGET_FILE:hushvol> ${argument}
             > ${manual_out}/${name}
     DEPENDS hushvol ${manual_tools}/${tool} ${manual_tools}/helptext.py ${ARGN} VERBATIM)
 endfunction()
 
-manual_made(hushvol.1.scd make-page ${CMAKE_SOURCE_DIR}/docs/man/hushvol.1.scd.in)
+set(frame ${CMAKE_SOURCE_DIR}/docs/man/hushvol.1.scd.in)
+manual_made(hushvol.1.scd make-page ${frame} ${frame})
 manual_page(hushvol.1 ${manual_out}/hushvol.1.scd)
 manual_page(hushvol-format.5 ${CMAKE_SOURCE_DIR}/docs/man/hushvol-format.5.scd)
 manual_page(mount.hushvol.8 ${CMAKE_SOURCE_DIR}/docs/man/mount.hushvol.8.scd)
+manual_completion(bash hushvol.bash bash-completion/completions)
+manual_completion(zsh _hushvol zsh/site-functions)
+manual_completion(fish hushvol.fish fish/vendor_completions.d)
 add_custom_target(manual ALL DEPENDS ${manual_files})
