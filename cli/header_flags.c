@@ -4,17 +4,15 @@
 /* hushvol header flags: what geli(8) calls configure. Needs no key: whoever may write the header
  * can change them anyway. */
 
-#include "block/file.h"
-#include "keystore/unlock.h"
+#include "cli/reach.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 /* clang-format off */
 static const char usage[] =
     "Usage: hushvol header flags CONTAINER WORD,... [--header FILE]\n"
     "\n"
-    "Sets and clears flags in the header of a GELI container, which has to be unmounted; \"hushvol\n"
+    "Sets and clears flags in the header of a GELI container, also while it is mounted; \"hushvol\n"
     "header dump\" shows them. They mean something to FreeBSD:\n"
     "\n"
     "  boot         its kernel asks for the passphrase before it mounts the root file system\n"
@@ -31,8 +29,8 @@ static const char usage[] =
     "Example:\n"
     "  hushvol header flags bsd.img boot,no-autoresize\n"
     "\n"
-    "Exit status: 0 changed, 1 failed, 2 wrong words, 4 not a container or damaged, 5 mounted or in\n"
-    "use, 6 not possible in this format, 7 no such container.\n";
+    "Exit status: 0 changed, 1 failed, 2 wrong words, 4 not a container or damaged, 5 mounted\n"
+    "read-only or in use, 6 not possible in this format, 7 no such container.\n";
 /* clang-format on */
 
 static const struct option options[] = {
@@ -43,19 +41,10 @@ static const struct option options[] = {
 
 static int set_flags(const struct header_words *w, struct report *rep)
 {
-    const struct blk_file_spec spec = {.path = w->container, .direct = BLK_DIRECT_OFF};
-    AUTO_KEY_CONTAINER struct key_container c = {0};
-    pid_t holder = 0;
-    int r = key_container_open(&c, &spec, w->header, &holder, rep);
+    AUTO_REACH struct cmd_reach at = {0};
+    int r = cmd_reach_open(&at, w->container, w->header, rep);
 
-    if (r == -EBUSY)
-        return cmd_busy(w->container, w->header, holder, rep);
-    if (r < 0)
-        return r;
-    if (c.format->set_flags == NULL)
-        return report_error(rep, EOPNOTSUPP, "there are no flags to change in the %s format",
-                            c.format->name);
-    return c.format->set_flags(c.store, w->file, rep);
+    return r < 0 ? r : cmd_reach_flags(&at, w->file, rep);
 }
 
 static int header_flags(int argc, char **argv)

@@ -189,7 +189,10 @@ static bool is_answer(int r)
 static int ask_mount(struct cmd_reach *at, const struct key_patch *p, struct report *rep)
 {
     struct report_held held;
-    char slot[24];
+    char text[24];
+    const char *changed = p->what == KEY_PATCH_ERASE   ? "the slots"
+                          : p->what == KEY_PATCH_FLAGS ? "the flags"
+                                                       : text;
     int r = -EBUSY;
 
     report_held_init(&held, rep);
@@ -203,10 +206,10 @@ static int ask_mount(struct cmd_reach *at, const struct key_patch *p, struct rep
         r = cmd_job_run(&at->mount, &job, &held.rep);
     }
     report_held_say(&held);
-    snprintf(slot, sizeof(slot), "slot %u", p->slot);
+    snprintf(text, sizeof(text), "slot %u", p->slot);
     if (!is_answer(r))
-        report_warn(rep, "%s may have been changed all the same: \"hushvol key list\" shows it",
-                    p->what == KEY_PATCH_ERASE ? "the slots" : slot);
+        report_warn(rep, "%s may have been changed all the same: \"hushvol %s\" shows it", changed,
+                    p->what == KEY_PATCH_FLAGS ? "header dump" : "key list");
     return r;
 }
 
@@ -276,4 +279,19 @@ int cmd_reach_erase(struct cmd_reach *at, struct report *rep)
     if (at->mounted)
         return ask_mount(at, &patch, rep);
     return key_change_erase(at->c.format, header, at->c.blk, rep);
+}
+
+int cmd_reach_flags(struct cmd_reach *at, const char *words, struct report *rep)
+{
+    struct key_patch patch = {.what = KEY_PATCH_FLAGS, .len = strlen(words)};
+    int r = cmd_reach_possible(at, KEY_PATCH_FLAGS, rep);
+
+    if (r < 0)
+        return r;
+    if (!at->mounted)
+        return at->c.format->set_flags(at->c.store, words, rep);
+    if (patch.len > sizeof(patch.bytes))
+        return report_error(rep, EINVAL, "that are too many words");
+    memcpy(patch.bytes, words, patch.len);
+    return ask_mount(at, &patch, rep);
 }

@@ -52,3 +52,6 @@ int cmd_reach_put(struct cmd_reach *at, enum key_patch_what what, const struct c
 int cmd_reach_remove(struct cmd_reach *at, int slot, bool force, struct report *rep);
 /* Every slot; the same. */
 int cmd_reach_erase(struct cmd_reach *at, struct report *rep);
+/* Set and clear flags, unlocked or not, by words as the format's set_flags takes. -EOPNOTSUPP the
+ * format has none, -EINVAL; and those of cmd_job_run as above. */
+int cmd_reach_flags(struct cmd_reach *at, const char *words, struct report *rep);

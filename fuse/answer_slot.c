@@ -22,7 +22,9 @@ static int run(void *arg, struct progress *progress, struct report *rep)
     int r = vol_key_apply(c->d->vol, &c->patch, rep);
 
     (void)progress;
-    if (r == 0)
+    if (r == 0 && c->patch.what == KEY_PATCH_FLAGS)
+        report_info(&c->d->log, "the flags in the header were changed");
+    else if (r == 0)
         report_info(&c->d->log, "the key slots were changed: %s slot %u",
                     serve_patch_word(&c->patch), c->patch.slot);
     return r;

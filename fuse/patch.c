@@ -18,6 +18,7 @@ static const char *const words[] = {
     [KEY_PATCH_CHANGE] = "change",
     [KEY_PATCH_REMOVE] = "remove",
     [KEY_PATCH_ERASE] = "erase",
+    [KEY_PATCH_FLAGS] = "flags",
 };
 #define N_WORDS (sizeof(words) / sizeof(words[0]))
 

@@ -9,7 +9,7 @@
 struct json_object;
 struct key_patch;
 
-/* "add", "change", "remove", "erase" */
+/* "add", "change", "remove", "erase", "flags" */
 const char *serve_patch_word(const struct key_patch *p);
 /* For serve_control_ask(); the caller's to put. */
 struct json_object *serve_patch_encode(const struct key_patch *p);

@@ -17,6 +17,8 @@ static const char *change_words(enum key_patch_what what)
         return "removing a key";
     case KEY_PATCH_ERASE:
         return "erasing the keys";
+    case KEY_PATCH_FLAGS:
+        return "changing flags";
     }
     return "this change";
 }
@@ -40,6 +42,8 @@ static bool change_direct(const struct key_format *f, enum key_patch_what what)
         return f->remove != NULL;
     case KEY_PATCH_ERASE:
         return f->erase != NULL || f->destroy != NULL;
+    case KEY_PATCH_FLAGS:
+        return f->set_flags != NULL;
     }
     return false;
 }
@@ -48,6 +52,8 @@ static bool change_by_patch(const struct key_format *f, enum key_patch_what what
 {
     bool sealed = what == KEY_PATCH_ADD || what == KEY_PATCH_CHANGE;
 
+    if (what == KEY_PATCH_FLAGS && f->set_flags == NULL)
+        return false;
     return f->apply != NULL && (f->seal != NULL || !sealed);
 }
 

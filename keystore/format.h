@@ -127,6 +127,7 @@ enum key_patch_what {
     KEY_PATCH_CHANGE,  /* slot is in use and gets bytes instead */
     KEY_PATCH_REMOVE,  /* slot is in use and is destroyed, whatever it holds unless seal made it */
     KEY_PATCH_ERASE,   /* every slot is destroyed, in damaged copies too */
+    KEY_PATCH_FLAGS,   /* no slot: bytes are words as for set_flags(), without a zero at the end */
 };
 #define KEY_PATCH_MAX 1024 /* bytes */
 struct key_patch {
@@ -278,7 +279,8 @@ struct key_format {
     /* For such a format: the container was made larger by something else, and its header lies where
      * it ended, at old_size; move it to the end. -EBADMSG it does not lie there, -EINVAL. */
     int (*relocate)(struct blk *header, uint64_t old_size, struct report *rep);
-    /* Set and clear flags, by words as in struct key_create. Needs no key. -EINVAL. */
+    /* Set and clear flags, by words as in struct key_create. Needs no key. -EINVAL. A format that
+     * has apply() takes the same as KEY_PATCH_FLAGS. */
     int (*set_flags)(struct key_store *ks, const char *words, struct report *rep);
 
     /* A format that has backup has all of these down to check, but for

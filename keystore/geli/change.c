@@ -273,24 +273,6 @@ static int erase(struct key_store *ks, struct report *rep)
     return r;
 }
 
-int geli_apply(struct key_store *ks, const struct key_patch *p, struct report *rep)
-{
-    struct geli_meta m = ks->meta;
-    int r;
-
-    if (p->what == KEY_PATCH_ERASE)
-        return erase(ks, rep);
-    r = check_patch(&m, p, rep);
-    if (r < 0)
-        return r;
-    if (p->what == KEY_PATCH_REMOVE)
-        return remove_slot(ks, p->slot, rep);
-    memcpy(m.slot[p->slot], p->bytes, GELI_SLOT);
-    m.iterations = (int32_t)bytes_get_le32(p->bytes + AT_ITERATIONS);
-    m.keys |= (uint8_t)(1u << p->slot);
-    return geli_store_update(ks, &m, rep);
-}
-
 int geli_destroy(struct blk *header, struct report *rep)
 {
     uint32_t sector;
@@ -377,5 +359,36 @@ int geli_set_flags(struct key_store *ks, const char *words, struct report *rep)
 
     if (r < 0 || m.flags == ks->meta.flags)
         return r;
+    return geli_store_update(ks, &m, rep);
+}
+
+/* --- writing any change --- */
+
+static int apply_flags(struct key_store *ks, const struct key_patch *p, struct report *rep)
+{
+    char words[KEY_PATCH_MAX + 1];
+
+    memcpy(words, p->bytes, p->len);
+    words[p->len] = '\0';
+    return geli_set_flags(ks, words, rep);
+}
+
+int geli_apply(struct key_store *ks, const struct key_patch *p, struct report *rep)
+{
+    struct geli_meta m = ks->meta;
+    int r;
+
+    if (p->what == KEY_PATCH_ERASE)
+        return erase(ks, rep);
+    if (p->what == KEY_PATCH_FLAGS)
+        return apply_flags(ks, p, rep);
+    r = check_patch(&m, p, rep);
+    if (r < 0)
+        return r;
+    if (p->what == KEY_PATCH_REMOVE)
+        return remove_slot(ks, p->slot, rep);
+    memcpy(m.slot[p->slot], p->bytes, GELI_SLOT);
+    m.iterations = (int32_t)bytes_get_le32(p->bytes + AT_ITERATIONS);
+    m.keys |= (uint8_t)(1u << p->slot);
     return geli_store_update(ks, &m, rep);
 }

@@ -17,7 +17,7 @@ static void every_change_comes_out_as_it_went_in(void **state)
     uint64_t seed = test_seed();
 
     (void)state;
-    for (int what = KEY_PATCH_ADD; what <= KEY_PATCH_ERASE; what++) {
+    for (int what = KEY_PATCH_ADD; what <= KEY_PATCH_FLAGS; what++) {
         const size_t lens[] = {0, 1, 2, 255, 256, KEY_PATCH_MAX};
 
         for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
