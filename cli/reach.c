@@ -134,7 +134,8 @@ static int check_mount(const struct serve_found *f, const char **header, struct 
                             f->record.mountpoint, f->record.name);
     if (*header == NULL)
         *header = header_of_mount(f);
-    if (own == NULL ? *header != NULL : *header == NULL || !same_file(*header, own))
+    if (own == NULL ? *header != NULL
+                    : *header == NULL || (*header != own && !same_file(*header, own)))
         return report_error(rep, EBUSY, "it is mounted with %s %s, and that is the one to change",
                             own == NULL ? "the header that is in" : "its header in",
                             own == NULL ? f->record.container : own);
