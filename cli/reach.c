@@ -243,6 +243,8 @@ static int put_mounted(struct cmd_reach *at, enum key_patch_what what,
 
     if (r == 0)
         r = ask_mount(at, &patch, rep);
+    if (r == -EEXIST && slot == KEY_SLOT_ANY)
+        report_warn(rep, "another command took that slot meanwhile: try again");
     return r < 0 ? r : (int)patch.slot;
 }
 
