@@ -47,6 +47,17 @@ static int flush(struct volume *v, struct report *rep)
                  : 0;
 }
 
+/* An emergency may be what it is for, so it is no reason to refuse. */
+static void warn_erased(struct volume *v, struct report *rep)
+{
+    struct key_slot_info used[KEY_SLOTS_MAX];
+
+    HOLD(&v->updates);
+    if (v->format->slots != NULL && v->format->slots(v->store, used, KEY_SLOTS_MAX, NULL) == 0)
+        report_warn(rep, "no key slot is left: only a backup of its header can resume it "
+                         "(hushvol resume --header BACKUP)");
+}
+
 int vol_suspend(struct volume *v, struct report *rep)
 {
     int r;
@@ -62,6 +73,7 @@ int vol_suspend(struct volume *v, struct report *rep)
     r = flush(v, rep);
     if (r < 0)
         return r;
+    warn_erased(v, rep);
     forget(v);
     tell_info(v, true, v->info.slot);
     return 0;
