@@ -20,11 +20,12 @@
 
 /* clang-format off */
 static const char usage[] =
-    "Usage: hushvol attach CONTAINER DIR [OPTION...]\n"
+    "Usage: hushvol attach CONTAINER|NAME DIR [OPTION...]\n"
     "\n"
     "Mounts a container and the file system on its disk at DIR, which is made if it is not there: as\n"
     "root through a loop device, otherwise with fuse2fs (ext2, ext3 and ext4). Mends an ext file\n"
-    "system that was not unmounted. \"hushvol detach DIR\" takes all of it down.\n"
+    "system that was not unmounted. \"hushvol detach DIR\" takes all of it down. A NAME is a volume\n"
+    "of the configuration files (\"hushvol config --help\"); DIR is then what mountpoint says there.\n"
     "\n"
     "  --mkfs TYPE              first make a file system: ext4; as root also xfs and btrfs\n"
     "  --force                  let --mkfs overwrite what is on the disk\n"
@@ -96,15 +97,13 @@ static int take_words(struct request *q, int argc, char **argv)
         r = take_option(q, opt, argv);
     if (r < 0 || q->words.help)
         return r;
-    if (argc - optind != 2)
+    if (argc - optind < 1 || argc - optind > 2)
         return cmd_usage(&cmd_attach, "takes a CONTAINER and a DIR");
     if (q->attach.mkfs != NULL && !cmd_fs_can_make(q->attach.mkfs))
         return cmd_usage(&cmd_attach, "--mkfs takes ext4, xfs or btrfs, not \"%s\"",
                          q->attach.mkfs);
     if (q->attach.force && q->attach.mkfs == NULL)
         return cmd_usage(&cmd_attach, "--force is for --mkfs");
-    if (q->attach.mkfs != NULL && q->words.conf.vol.read_only)
-        return cmd_usage(&cmd_attach, "--mkfs and -o ro contradict each other");
     q->words.container = argv[optind];
     q->attach.folder = argv[optind + 1];
     return 0;
@@ -122,6 +121,24 @@ static int say_occupied(const char *folder, struct report *rep)
                                 : "%s is still at %s, but its process died (\"hushvol detach %s\" "
                                   "cleans up)",
                         f.record.name, folder, f.record.name);
+}
+
+/* What the words come to, the volume's among them when it has a name. */
+static int settle(struct request *q, int argc, char **argv, struct report *rep)
+{
+    int r = cmd_mount_named(&q->words, rep);
+
+    if (r > 0)
+        r = take_words(q, argc, argv);
+    if (r < 0)
+        return r;
+    if (q->attach.folder == NULL && q->words.named != NULL)
+        q->attach.folder = q->words.named->mountpoint;
+    if (q->attach.folder == NULL)
+        return cmd_usage(&cmd_attach, "takes a CONTAINER and a DIR");
+    if (q->attach.mkfs != NULL && q->words.conf.vol.read_only)
+        return cmd_usage(&cmd_attach, "--mkfs and -o ro contradict each other");
+    return 0;
 }
 
 static int prepare_folder(struct request *q, struct report *rep)
@@ -228,6 +245,8 @@ static int run(int argc, char **argv)
     cmd_mount_words_init(&q.words);
     r = take_words(&q, argc, argv);
     report_stderr_init(&rep, "attach", q.words.container);
+    if (r == 0 && !q.words.help)
+        r = settle(&q, argc, argv, &rep);
     if (r == 0)
         r = q.words.help ? cmd_help(&cmd_attach) : attach(&q, &rep);
     cmd_mount_words_done(&q.words);

@@ -20,7 +20,7 @@ struct command {
 extern const struct command cmd_create, cmd_mount, cmd_umount, cmd_attach, cmd_detach, cmd_list,
     cmd_status, cmd_stat, cmd_key, cmd_header, cmd_erase, cmd_convert, cmd_reencrypt, cmd_benchmark,
     cmd_doctor;
-extern const struct command cmd_suspend, cmd_resume, cmd_resize;
+extern const struct command cmd_suspend, cmd_resume, cmd_resize, cmd_config;
 
 /* The whole program under the name mount.hushvol. */
 int cmd_mount_helper(int argc, char **argv);

@@ -9,6 +9,7 @@
 #include "cli/confirm.h"
 #include "cli/credential_options.h"
 #include "cli/format_options.h"
+#include "cli/named.h"
 #include "cli/progress.h"
 #include "volume/volume.h"
 
@@ -315,6 +316,7 @@ static int convert(int argc, char **argv)
         .from = {.read_only = true, .no_readahead = true, .slot = KEY_SLOT_ANY},
         .to.credential = {.confirm = true, .prefix = "new-"},
     };
+    struct report rep;
     int r = take_words(&q, argc, argv);
 
     if (r < 0)
@@ -323,6 +325,10 @@ static int convert(int argc, char **argv)
         return cmd_help(&cmd_convert);
     snprintf(q.prompt, sizeof(q.prompt), "Passphrase for %s", q.from.container);
     snprintf(q.new_prompt, sizeof(q.new_prompt), "New passphrase for %s", q.to.container);
+    report_stderr_init(&rep, "convert", q.from.container);
+    r = cmd_named_container(&q.from.container, &q.from.header, &q.from.credential, &rep);
+    if (r < 0)
+        return r;
     q.from.credential.prompt = q.prompt;
     q.to.credential.prompt = q.new_prompt;
     if (q.same_key) {

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/confirm.h"
 #include "cli/credential_options.h"
+#include "cli/named.h"
 #include "cli/reach.h"
 #include "keystore/change.h"
 
@@ -149,6 +150,9 @@ static int erase(int argc, char **argv)
         return cmd_help(&cmd_erase);
     report_stderr_init(&rep, "erase", q.container);
     rep.silent_infos = !q.verbose;
+    r = cmd_named_container(&q.container, &q.header, NULL, &rep);
+    if (r < 0)
+        return r;
     r = erase_container(&q, &rep);
     if (r < 0)
         return r;

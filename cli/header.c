@@ -4,6 +4,7 @@
 /* The family "hushvol header ...": which of it, and what its members share. */
 
 #include "base/size.h"
+#include "cli/named.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -88,6 +89,14 @@ static int take_option(struct header_words *w, const struct command *c, int opt,
     }
 }
 
+static int find_named(struct header_words *w, const struct command *c)
+{
+    struct report rep;
+
+    report_stderr_init(&rep, c->name, w->container);
+    return cmd_named_container(&w->container, &w->header, &w->key, &rep);
+}
+
 static int take_arguments(struct header_words *w, const struct command *c, const char *file,
                           int argc, char **argv)
 {
@@ -103,7 +112,7 @@ static int take_arguments(struct header_words *w, const struct command *c, const
     w->file = wanted == 2 ? argv[optind + 1] : NULL;
     snprintf(w->prompt, sizeof(w->prompt), "Passphrase for %s", w->container);
     w->key.prompt = w->prompt;
-    return 0;
+    return find_named(w, c);
 }
 
 int header_take_words(struct header_words *ret, const struct command *c,

@@ -4,6 +4,8 @@
 /* One reader of options for all members: what one of them does not know is not in its table, and
  * getopt_long() refuses it. */
 
+#include "cli/named.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +63,16 @@ static int take_option(struct key_words *w, const struct command *c, int opt, ch
     }
 }
 
+/* The key of a configured volume opens it to add another; what is tested, replaced or destroyed is
+ * named by the words alone. */
+static int find_named(struct key_words *w, const struct command *c)
+{
+    struct report rep;
+
+    report_stderr_init(&rep, c->name, w->container);
+    return cmd_named_container(&w->container, &w->header, c == &cmd_key_add ? &w->key : NULL, &rep);
+}
+
 static int take_container(struct key_words *w, const struct command *c, int argc, char **argv)
 {
     if (optind == argc)
@@ -74,7 +86,7 @@ static int take_container(struct key_words *w, const struct command *c, int argc
     w->new_key.prompt = w->new_prompt;
     w->new_key.confirm = true;
     w->new_key.prefix = "new-";
-    return 0;
+    return find_named(w, c);
 }
 
 int key_take_words(struct key_words *ret, const struct command *c, const struct option *options,

@@ -31,6 +31,7 @@ static const struct command *const commands[] = {
     &cmd_reencrypt,
     &cmd_convert,
     &cmd_resize,
+    &cmd_config,
     &cmd_benchmark,
     &cmd_doctor,
     NULL,

@@ -10,11 +10,13 @@
 
 /* clang-format off */
 static const char usage[] =
-    "Usage: hushvol mount CONTAINER [DIR] [OPTION...]\n"
+    "Usage: hushvol mount CONTAINER|NAME [DIR] [OPTION...]\n"
     "\n"
     "Unlocks a container and shows the disk in it as the file DIR/image, and counters as DIR/stats.\n"
     "Returns when it can be used. DIR has to be there; without it a folder is made in the runtime\n"
     "folder, and removed again by \"hushvol umount\". Prints the path of the image.\n"
+    "A NAME is a volume of the configuration files (\"hushvol config --help\"), with its options and\n"
+    "its DIR; when that says filesystem = auto, this is \"hushvol attach NAME\".\n"
     "\n"
     CMD_MOUNT_USAGE
     "  --foreground             stay, and say on the terminal what happens; Ctrl-C unmounts\n"
@@ -92,6 +94,16 @@ static int run(int argc, char **argv)
     if (w.help)
         return cmd_help(&cmd_mount);
     report_stderr_init(&rep, "mount", w.container);
+    r = cmd_mount_named(&w, &rep);
+    if (r > 0 && w.named->filesystem && w.foreground)
+        return cmd_usage(&cmd_mount, "--foreground is for an image, and %s has filesystem = auto",
+                         w.container);
+    if (r > 0 && w.named->filesystem)
+        return cmd_attach.run(argc, argv);
+    if (r > 0)
+        r = take_words(&w, argc, argv);
+    if (r < 0)
+        return r;
     return cmd_mount_serve(&w, say_next, &rep, &in_daemon, &rep);
 }
 

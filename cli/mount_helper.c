@@ -114,14 +114,26 @@ static int take_words(struct request *q, int argc, char **argv)
     return r;
 }
 
-static int mount_it(struct request *q, struct report *rep)
+static int apply_list(struct request *q, struct report *rep)
+{
+    if (q->list == NULL)
+        return 0;
+    return q->sloppy ? apply_sloppily(&q->words.conf, q->list, rep)
+                     : conf_options_apply(&q->words.conf, q->list, rep);
+}
+
+static int mount_it(struct request *q, int argc, char **argv, struct report *rep)
 {
     bool in_daemon;
-    int r = 0;
+    int r = apply_list(q, rep);
 
-    if (q->list != NULL)
-        r = q->sloppy ? apply_sloppily(&q->words.conf, q->list, rep)
-                      : conf_options_apply(&q->words.conf, q->list, rep);
+    if (r == 0)
+        r = cmd_mount_named(&q->words, rep);
+    if (r > 0) {
+        r = take_words(q, argc, argv);
+        if (r == 0)
+            r = apply_list(q, rep);
+    }
     if (r == 0 && q->ns != NULL)
         r = enter_namespace(q->ns, rep);
     if (r < 0 || q->fake)
@@ -139,7 +151,7 @@ int cmd_mount_helper(int argc, char **argv)
     r = take_words(&q, argc, argv);
     report_stderr_init(&rep, "mount", q.words.container);
     if (r == 0)
-        r = q.words.help ? cmd_help(&helper) : mount_it(&q, &rep);
+        r = q.words.help ? cmd_help(&helper) : mount_it(&q, argc, argv, &rep);
     cmd_mount_words_done(&q.words);
     return r;
 }

@@ -2,6 +2,7 @@
 #include "cli/mount_words.h"
 
 #include "cli/key.h"
+#include "cli/named.h"
 #include "cli/teardown.h"
 #include "fuse/mounts.h"
 #include "fuse/registry.h"
@@ -61,11 +62,33 @@ int cmd_mount_option(const struct command *c, struct cmd_mount_words *w, int opt
     return r < 0 ? r : 0;
 }
 
+/* keyfile= adds, and two sources of a passphrase contradict each other: a key in the words takes
+ * the place of the volume's whole key. */
+int cmd_mount_named(struct cmd_mount_words *w, struct report *rep)
+{
+    const bool own_key = key_is_given(&w->conf.vol.credential), own_header = w->conf.vol.header;
+    int r = cmd_named(&w->named, w->container, rep);
+
+    if (r <= 0)
+        return r;
+    conf_mount_done(&w->conf);
+    r = conf_volume_apply(&w->conf, w->named, rep);
+    if (r < 0)
+        return r;
+    if (own_key)
+        w->conf.vol.credential =
+            (struct credential_source){.keyfile_timeout = w->conf.vol.credential.keyfile_timeout};
+    if (own_header)
+        w->conf.vol.header = NULL;
+    return 1;
+}
+
 static int find_container(struct cmd_mount_words *w, struct report *rep)
 {
+    const char *container = w->named != NULL ? w->named->container : w->container;
     struct stat st;
 
-    if (realpath(w->container, w->path) == NULL || stat(w->path, &st) < 0)
+    if (realpath(container, w->path) == NULL || stat(w->path, &st) < 0)
         return report_error(rep, errno, "%s",
                             errno == ENOENT ? "no such container" : strerror(errno));
     if (S_ISDIR(st.st_mode))
@@ -148,6 +171,8 @@ int cmd_mount_serve(struct cmd_mount_words *w, serve_daemon_ready *ready, void *
         .vol = w->conf.vol, .serve = w->conf.serve, .foreground = w->foreground, .busy = cmd_busy};
     spec.vol.container = w->path;
     spec.serve.mountpoint = w->folder;
+    if (w->folder == NULL && w->named != NULL && !w->named->filesystem)
+        spec.serve.mountpoint = w->named->mountpoint;
     snprintf(prompt, sizeof(prompt), "Passphrase for %s", w->container);
     spec.vol.credential.prompt = prompt;
     r = serve_daemon(&spec, ready, arg, in_daemon, rep);

@@ -5,7 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/credential_options.h"
-#include "conf/options.h"
+#include "conf/config.h"
 #include "fuse/daemon.h"
 
 #include <limits.h>
@@ -32,8 +32,9 @@ enum { CMD_OPT_SLOT = CMD_OPT_OWN + 100, CMD_OPT_ONETIME };
 
 struct cmd_mount_words {
     struct conf_mount conf;
-    const char *container; /* as the user wrote it */
-    const char *folder;    /* DIR, or NULL */
+    const char *container;           /* as the user wrote it */
+    const char *folder;              /* DIR, or NULL */
+    const struct conf_volume *named; /* container is the name of this one; NULL: it is a path */
     bool foreground, help, verbose;
     char path[PATH_MAX];   /* the container's, absolute */
     char header[PATH_MAX]; /* of a header in a file of its own, absolute */
@@ -44,6 +45,11 @@ void cmd_mount_words_done(struct cmd_mount_words *w);
 
 /* Take one option of CMD_MOUNT_OPTIONS or CMD_COMMON_OPTIONS; others are -EINVAL, said. */
 int cmd_mount_option(const struct command *c, struct cmd_mount_words *w, int opt, char **argv);
+
+/* After the words were taken: is container the NAME of a configured volume? Then conf begins anew
+ * with what the volume says, without its key and header where the words have others. 1: take the
+ * words once more, over that; 0: it is a path; else as cmd_named(). */
+int cmd_mount_named(struct cmd_mount_words *w, struct report *rep);
 
 /* Find the container, clean up after a dead mount of it, then serve_daemon(). */
 int cmd_mount_serve(struct cmd_mount_words *w, serve_daemon_ready *ready, void *arg,

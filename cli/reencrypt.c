@@ -8,6 +8,7 @@
 #include "cli/confirm.h"
 #include "cli/credential_options.h"
 #include "cli/key.h"
+#include "cli/named.h"
 #include "cli/progress.h"
 #include "keystore/change.h"
 #include "volume/reencrypt.h"
@@ -258,6 +259,9 @@ static int reencrypt(int argc, char **argv)
         return cmd_help(&cmd_reencrypt);
     report_stderr_init(&rep, "reencrypt", q.container);
     rep.silent_infos = !q.verbose;
+    r = cmd_named_container(&q.container, &q.header, &q.key, &rep);
+    if (r < 0)
+        return r;
     secret_lock_memory(&rep);
     r = reencrypt_container(&q, &rep);
     credential_done(&q.opened);

@@ -8,6 +8,7 @@
 #include "cli/confirm.h"
 #include "cli/credential_options.h"
 #include "cli/filesystem_size.h"
+#include "cli/named.h"
 #include "cli/progress.h"
 #include "volume/volume.h"
 
@@ -301,7 +302,9 @@ static int run(int argc, char **argv)
         return cmd_resize_mounted(&f, &q.size, &rep);
     if (r == 0 && f.folder.owner == geteuid()) /* a dead mount of ours: its container */
         q.which = f.record.container;
-    r = check_words(&q);
+    r = cmd_named_container(&q.which, &q.header, &q.key, &rep);
+    if (r == 0)
+        r = check_words(&q);
     return r < 0 ? r : resize_container(&q, &rep);
 }
 

@@ -4,6 +4,7 @@
  * mount below it and a mount without a file system on top is the shorter way of the same. */
 
 #include "cli/command.h"
+#include "cli/named.h"
 #include "cli/teardown.h"
 #include "fuse/mounts.h"
 #include "fuse/unmount.h"
@@ -78,6 +79,18 @@ static int unmount_unknown(const char *word, bool force, struct report *rep)
     return r == -EBUSY ? report_error(rep, EBUSY, "busy: somebody uses it") : r;
 }
 
+/* A volume of the configuration files can be mounted under another name: by its container. */
+static int find_named(struct serve_found *ret, const char *word, struct report *rep)
+{
+    const struct conf_volume *v;
+    char path[PATH_MAX];
+    int r = cmd_named(&v, word, rep);
+
+    if (r < 0)
+        return r;
+    return r > 0 && realpath(v->container, path) != NULL ? serve_registry_find(ret, path) : -ENOENT;
+}
+
 static int run(const struct command *c, int argc, char **argv)
 {
     AUTO_FOUND struct serve_found f = {0};
@@ -91,6 +104,10 @@ static int run(const struct command *c, int argc, char **argv)
         return cmd_help(c);
     report_stderr_init(&rep, c->name, q.word);
     r = serve_registry_find(&f, q.word);
+    if (r == -ENOENT)
+        r = find_named(&f, q.word, &rep);
+    if (r == -EUCLEAN)
+        return r;
     if (r == -ENOENT)
         return unmount_unknown(q.word, q.force, &rep);
     if (r < 0)

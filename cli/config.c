@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* hushvol config check, config show: what the configuration files say, and where. */
+
+#include "cli/command.h"
+#include "cli/json.h"
+#include "conf/files.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+static const char usage[] =
+    "Usage: hushvol config check [OPTION...]\n"
+    "       hushvol config show NAME [OPTION...]\n"
+    "\n"
+    "Volumes can have names: /etc/hushvol/hushvol.conf, /etc/hushvol/conf.d/*.conf and your own\n"
+    "~/.config/hushvol/hushvol.conf say which container a name means and how it is mounted. Then\n"
+    "\"hushvol mount NAME\", \"hushvol key add NAME\" and so on work without more words; what stands on\n"
+    "the command line wins. A path with a / in it, or of a file that is there, is never a name.\n"
+    "\n"
+    "  check    are the files in order? Names file, line and key of every fault\n"
+    "  show     what a volume's section results in, and from which line of which file\n"
+    "\n"
+    "  --json                   one object (show)\n"
+    "  -v, --verbose            say more\n"
+    "\n"
+    "Example:\n"
+    "  [defaults]\n"
+    "  threads = 4\n"
+    "  [volume photos]\n"
+    "  container = ~/photos.hv\n"
+    "  mountpoint = ~/photos\n"
+    "  filesystem = auto        ; what is on the disk; none (the default) is the image alone\n"
+    "  keyfile = /media/stick/photos.key\n"
+    "\n"
+    "Keys are container, mountpoint, filesystem, login, after, owner (in /etc only) and every word\n"
+    "of -o (\"hushvol mount --help\"); those without a value take yes or no. In paths, ~ and %h are\n"
+    "your home, %u your name, and ${XDG_DATA_HOME} and its like the folder of that name.\n"
+    "\n"
+    "Exit status: 0 in order, 1 not, 2 wrong words, 7 no volume of that name.\n";
+/* clang-format on */
+
+enum { OPT_JSON = CMD_OPT_OWN };
+
+static const struct option options[] = {
+    CMD_COMMON_OPTIONS,
+    {"json", no_argument, NULL, OPT_JSON},
+    {0},
+};
+
+struct request {
+    const char *name; /* NULL: check */
+    bool json, verbose, help;
+};
+
+/* As it would have to be written to be read as this value: in quotes where a comment or blanks
+ * would be cut off, and % twice in what is expanded. */
+static void print_setting(const struct conf_said *s)
+{
+    bool path = conf_key_is_path(s->key);
+    char quote = '\0';
+
+    if (strpbrk(s->value, ";#'\"") != NULL || strchr(" \t", s->value[0]) != NULL)
+        quote = strchr(s->value, '"') == NULL ? '"' : strchr(s->value, '\'') == NULL ? '\'' : '\0';
+    printf("%s = ", s->key);
+    if (quote != '\0')
+        putchar(quote);
+    for (const char *c = s->value; *c != '\0'; c++) {
+        if (path && *c == '%')
+            putchar('%');
+        putchar(*c);
+    }
+    if (quote != '\0')
+        putchar(quote);
+    printf("  ; %s:%u\n", s->file, s->line);
+}
+
+static int show_json(const struct conf_volume *v)
+{
+    struct json_object *o = json_object_new_object(), *list = json_object_new_array();
+
+    json_object_object_add(o, "name", cmd_json_string(v->name));
+    json_object_object_add(o, "file", cmd_json_string(v->file));
+    json_object_object_add(o, "line", json_object_new_uint64(v->line));
+    for (unsigned i = 0; i < v->n_said; i++) {
+        const struct conf_said *s = &v->said[i];
+        struct json_object *one = json_object_new_object();
+
+        json_object_object_add(one, "key", cmd_json_string(s->key));
+        json_object_object_add(one, "value", cmd_json_string(s->value));
+        json_object_object_add(one, "file", cmd_json_string(s->file));
+        json_object_object_add(one, "line", json_object_new_uint64(s->line));
+        json_object_array_add(list, one);
+    }
+    json_object_object_add(o, "settings", list);
+    return cmd_json_print(o);
+}
+
+static int show(const struct conf *c, const struct request *q, struct report *rep)
+{
+    const struct conf_volume *v = conf_find(c, q->name);
+
+    if (v == NULL)
+        return report_error(rep, ENOENT, "no configuration file has a [volume %s]", q->name);
+    if (q->json)
+        return show_json(v);
+    printf("; %s:%u\n[volume %s]\n", v->file, v->line, v->name);
+    for (unsigned i = 0; i < v->n_said; i++)
+        print_setting(&v->said[i]);
+    return 0;
+}
+
+static int check(const struct conf *c)
+{
+    unsigned n = 0;
+
+    while (conf_volume(c, n) != NULL)
+        n++;
+    printf("in order: %u volume%s\n", n, n == 1 ? "" : "s");
+    return 0;
+}
+
+static int take_words(struct request *q, int argc, char **argv)
+{
+    bool shows;
+    int opt;
+
+    optind = 0; /* start anew, and let getopt_long forget what it knows of another argv */
+    opterr = 0;
+    while ((opt = getopt_long(argc, argv, ":v", options, NULL)) != -1) {
+        if (opt == CMD_OPT_HELP)
+            q->help = true;
+        else if (opt == OPT_JSON)
+            q->json = true;
+        else if (opt == 'v')
+            q->verbose = true;
+        else
+            return cmd_option_error(&cmd_config, opt, argv);
+    }
+    if (q->help)
+        return 0;
+    if (optind == argc)
+        return cmd_usage(&cmd_config, "check or show?");
+    shows = strcmp(argv[optind], "show") == 0;
+    if (!shows && strcmp(argv[optind], "check") != 0)
+        return cmd_usage(&cmd_config, "no \"config %s\"; there are check and show", argv[optind]);
+    if (argc - optind != (shows ? 2 : 1))
+        return cmd_usage(&cmd_config, shows ? "show takes one NAME" : "check takes no argument");
+    if (q->json && !shows)
+        return cmd_usage(&cmd_config, "--json is for show");
+    q->name = shows ? argv[optind + 1] : NULL;
+    return 0;
+}
+
+static int config(int argc, char **argv)
+{
+    struct request q = {0};
+    struct conf *c = NULL;
+    struct report rep;
+    int r = take_words(&q, argc, argv);
+
+    if (r < 0)
+        return r;
+    if (q.help)
+        return cmd_help(&cmd_config);
+    report_stderr_init(&rep, q.name != NULL ? "config show" : "config check", q.name);
+    r = conf_read(&c, &rep);
+    if (r == 0)
+        r = q.name != NULL ? show(c, &q, &rep) : check(c);
+    conf_free(c);
+    return r;
+}
+
+const struct command cmd_config = {
+    .name = "config",
+    .summary = "the configuration files: check, show",
+    .usage = usage,
+    .run = config,
+};
