@@ -44,5 +44,15 @@ int cmd_option_error(const struct command *c, int opt, char **argv);
  * mount in a runtime folder, or process holder when the kernel knew it (not 0). Returns -EBUSY. */
 int cmd_busy(const char *container, const char *header, pid_t holder, struct report *rep);
 
+/* text for a person to read, on stdout: as report_escape() makes it, in memory of the block around.
+ * What programs are to read (a path that "mount" prints) stays as it is. */
+#define CMD_SHOWN_MAX 1024
+#define CMD_SHOWN(text) cmd_shown((char[CMD_SHOWN_MAX]){0}, text)
+static inline const char *cmd_shown(char out[CMD_SHOWN_MAX], const char *text)
+{
+    report_escape(out, CMD_SHOWN_MAX, text);
+    return out;
+}
+
 /* The exit status (README, "Exit status") for the 0 or -errno that a command returned. */
 int exit_status(int r);

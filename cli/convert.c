@@ -263,8 +263,9 @@ static void say_done(const struct request *q)
 {
     const struct key_create *h = &q->to.header;
 
-    printf("made %s from %s: %s, %s, sectors of %u bytes%s\n", q->to.container, q->from.container,
-           q->to.format, h->cipher, h->sector_size, q->to.sparse ? ", sparse" : "");
+    printf("made %s from %s: %s, %s, sectors of %u bytes%s\n", CMD_SHOWN(q->to.container),
+           CMD_SHOWN(q->from.container), q->to.format, h->cipher, h->sector_size,
+           q->to.sparse ? ", sparse" : "");
 }
 
 static int convert_volume(struct request *q, struct volume *from, struct report *from_rep)

@@ -157,12 +157,11 @@ static int settle(struct request *q, struct report *rep)
 static void say_done(const struct request *q)
 {
     const struct key_create *h = &q->create.header;
-    const char *path = q->create.container;
+    const char *path = CMD_SHOWN(q->create.container);
+    bool apart = q->create.header_file != NULL;
+    const char *option = apart ? " --header " : "";
+    const char *header = CMD_SHOWN(apart ? q->create.header_file : "");
 
-    const char *header = q->create.header_file, *option = header != NULL ? " --header " : "";
-
-    if (header == NULL)
-        header = "";
     printf("made %s: %s, %s, sectors of %u bytes%s\n"
            "next: hushvol mount %s%s%s   or, with a file system in one step:\n"
            "      hushvol attach %s DIR --mkfs ext4%s%s\n",

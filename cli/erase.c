@@ -158,7 +158,7 @@ static int erase(int argc, char **argv)
         return r;
     printf("erased every key slot of %s\n"
            "not reached: backups, copies of a detached header, snapshots, spare blocks of an SSD\n",
-           q.container);
+           CMD_SHOWN(q.container));
     return 0;
 }
 

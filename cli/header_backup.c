@@ -108,7 +108,7 @@ static int header_backup(int argc, char **argv)
         return r;
     printf("the header of %s is in %s\n"
            "keep it elsewhere: with it, the keys of today open the container for ever\n",
-           w.container, w.file);
+           CMD_SHOWN(w.container), CMD_SHOWN(w.file));
     return 0;
 }
 

@@ -95,7 +95,7 @@ static int header_check(int argc, char **argv)
         r = check_mac(&w, &rep);
     if (r < 0)
         return r;
-    printf("the header of %s is fine", w.container);
+    printf("the header of %s is fine", CMD_SHOWN(w.container));
     if (w.unlock)
         printf(", and its authentication fits (key slot %d opened)", r);
     printf("\n");

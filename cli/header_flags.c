@@ -61,7 +61,7 @@ static int header_flags(int argc, char **argv)
     rep.silent_infos = !w.verbose;
     r = set_flags(&w, &rep);
     if (r == 0)
-        printf("changed the flags of %s\n", w.container);
+        printf("changed the flags of %s\n", CMD_SHOWN(w.container));
     return r;
 }
 

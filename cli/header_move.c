@@ -53,7 +53,7 @@ int header_move(const struct header_words *w, struct report *rep)
     if (r == 0)
         r = move(c.blk, w->resize_from, rep);
     if (r == 0)
-        printf("the header of %s, which had %" PRIu64 " bytes, is at its end again\n", w->container,
-               w->resize_from);
+        printf("the header of %s, which had %" PRIu64 " bytes, is at its end again\n",
+               CMD_SHOWN(w->container), w->resize_from);
     return r;
 }

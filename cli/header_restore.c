@@ -280,7 +280,7 @@ static int keep_old(struct restore *q)
         r = keep_as(q->words->file, q->kept, bytes, len, q->rep);
     if (r < 0)
         return r;
-    printf("the header from before is in %s\n", q->kept);
+    printf("the header from before is in %s\n", CMD_SHOWN(q->kept));
     fflush(stdout);
     return 0;
 }
@@ -334,7 +334,8 @@ static int header_restore(int argc, char **argv)
     r = restore(&q);
     if (r < 0)
         return r;
-    printf("the header of %s is the one from %s again\n", w.container, w.file);
+    printf("the header of %s is the one from %s again\n", CMD_SHOWN(w.container),
+           CMD_SHOWN(w.file));
     return 0;
 }
 

@@ -169,7 +169,7 @@ static int add_slot(struct cmd_reach *at, const struct key_words *w, struct repo
         return r;
     if (w->recovery)
         return show_recovery_key(at, r, &cred, rep);
-    printf("added key slot %d to %s\n", r, w->container);
+    printf("added key slot %d to %s\n", r, CMD_SHOWN(w->container));
     return 0;
 }
 

@@ -76,7 +76,7 @@ static int key_change(int argc, char **argv)
         r = change_slot(&at, &w, &rep);
     if (r < 0)
         return r;
-    printf("changed key slot %d of %s\n", r, w.container);
+    printf("changed key slot %d of %s\n", r, CMD_SHOWN(w.container));
     key_say_old_copies(at.c.format);
     return 0;
 }

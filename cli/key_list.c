@@ -62,7 +62,7 @@ static int print_json(const struct key_slot_info *slots, int n)
 static int print_table(const struct key_slot_info *slots, int n, const char *container)
 {
     if (n == 0)
-        printf("no key slot is in use: %s was erased\n", container);
+        printf("no key slot is in use: %s was erased\n", CMD_SHOWN(container));
     else
         printf("%-4s  %-18s  %-8s  %-6s  %-20s  %s\n", "slot", "opens with", "memory", "passes",
                "created", "label");

@@ -82,7 +82,7 @@ static int key_remove(int argc, char **argv)
         r = remove_slot(&at, &w, &rep);
     if (r < 0)
         return r;
-    printf("removed key slot %d of %s\n", r, w.container);
+    printf("removed key slot %d of %s\n", r, CMD_SHOWN(w.container));
     key_say_old_copies(at.c.format);
     say_if_none_is_left(&at, &w, &rep);
     return 0;

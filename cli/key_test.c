@@ -49,7 +49,7 @@ static int key_test(int argc, char **argv)
     r = key_unlock_with(&c, &w.key, w.slot, &volume, &rep);
     if (r < 0)
         return r;
-    printf("key slot %u opens %s\n", volume.slot, w.container);
+    printf("key slot %u opens %s\n", volume.slot, CMD_SHOWN(w.container));
     return 0;
 }
 

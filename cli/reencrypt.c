@@ -198,7 +198,7 @@ static void say_done(const struct request *q, uint64_t turned, double took)
     printf("%s has a new volume key: %s enciphered anew in %.1f s (%s/s)\n"
            "what was made from it before (copies, backups of its header, snapshots) still opens "
            "with the old keys\n",
-           q->container, size_format(size, turned), took,
+           CMD_SHOWN(q->container), size_format(size, turned), took,
            size_format(rate, (uint64_t)((double)turned / (took > 0.001 ? took : 0.001))));
 }
 
