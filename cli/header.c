@@ -77,9 +77,13 @@ static int take_option(struct header_words *w, const struct command *c, int opt,
         w->json = true;
         return 0;
     case HEADER_OPT_RESIZE_FROM:
+        w->resize_find = strcmp(optarg, "find") == 0;
+        if (w->resize_find)
+            return 0;
         if (size_parse(&w->resize_from, optarg) < 0 || w->resize_from == 0)
-            return cmd_usage(c, "--resize-from takes the size that the container had, not \"%s\"",
-                             optarg);
+            return cmd_usage(
+                c, "--resize-from takes the size that the container had, or \"find\", not \"%s\"",
+                optarg);
         return 0;
     case HEADER_OPT_UNLOCK:
         w->unlock = true;
@@ -100,7 +104,8 @@ static int find_named(struct header_words *w, const struct command *c)
 static int take_arguments(struct header_words *w, const struct command *c, const char *file,
                           int argc, char **argv)
 {
-    int n = argc - optind, wanted = file != NULL && w->resize_from == 0 ? 2 : 1;
+    bool moves = w->resize_from != 0 || w->resize_find;
+    int n = argc - optind, wanted = file != NULL && !moves ? 2 : 1;
 
     if (n == 0)
         return cmd_usage(c, "which container?");

@@ -19,7 +19,8 @@ enum { HEADER_OPT_FORCE = CMD_OPT_OWN, HEADER_OPT_JSON, HEADER_OPT_UNLOCK, HEADE
 struct header_words {
     const char *container, *header;
     const char *file;     /* the second word, of those that take one */
-    uint64_t resize_from; /* bytes; not 0: takes the place of the second word */
+    uint64_t resize_from; /* bytes; not 0: takes the place of the second word; and so does */
+    bool resize_find;     /* the same, and it is to be found */
     struct credential_source key;
     bool force, json, unlock, yes, help, verbose;
     char prompt[REPORT_LINE]; /* of key, which points here */
@@ -31,5 +32,6 @@ int header_take_words(struct header_words *ret, const struct command *c,
                       const struct option *options, const char *file, int argc, char **argv);
 
 /* Move the header of w->container from where it ended when it had w->resize_from bytes to its end.
- * -EBADMSG there is none, -EINVAL, -EEXIST it has one at its end; all said. */
+ * resize_find: from where it is found, if the user agrees. -EBADMSG there is none, -EINVAL, -EEXIST
+ * it has one at its end; all said. */
 int header_move(const struct header_words *w, struct report *rep);

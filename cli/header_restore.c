@@ -22,7 +22,7 @@
 /* clang-format off */
 static const char usage[] =
     "Usage: hushvol header restore CONTAINER FILE [OPTION...]\n"
-    "       hushvol header restore CONTAINER --resize-from OLDSIZE\n"
+    "       hushvol header restore CONTAINER --resize-from OLDSIZE|find\n"
     "\n"
     "Puts the backup in FILE in the place of the container's header. The container has to be\n"
     "unmounted. The keys of the time of the backup open it again, and only those: a key that was\n"
@@ -35,6 +35,7 @@ static const char usage[] =
     "\n"
     "With --resize-from no backup is needed: something made a GELI container larger, and its header\n"
     "still lies where it ended when it had OLDSIZE bytes. It moves to the end, and the disk is larger.\n"
+    "With \"find\" it is looked for, in all of the container if need be, and you are asked.\n"
     "\n"
     CMD_YES_USAGE
     "  --force                  even when the volume key or the size of the disk changed since:\n"
@@ -329,7 +330,7 @@ static int header_restore(int argc, char **argv)
     report_stderr_init(&rep, "header restore", w.container);
     report_stderr_init(&q.about_backup, "header restore", w.file);
     rep.silent_infos = q.about_backup.silent_infos = !w.verbose;
-    if (w.resize_from != 0)
+    if (w.resize_from != 0 || w.resize_find)
         return header_move(&w, &rep);
     r = restore(&q);
     if (r < 0)

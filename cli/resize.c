@@ -8,8 +8,10 @@
 #include "cli/confirm.h"
 #include "cli/credential_options.h"
 #include "cli/filesystem_size.h"
+#include "cli/header.h"
 #include "cli/named.h"
 #include "cli/progress.h"
+#include "keystore/unlock.h"
 #include "volume/volume.h"
 
 #include <ctype.h>
@@ -27,7 +29,8 @@ static const char usage[] =
     "\n"
     "Gives the disk in a container another size: SIZE (20G), or more (+5G) or less (-5G) than it has.\n"
     "A mounted disk can grow, without a passphrase and while it is used; to shrink, it has to be\n"
-    "unmounted. On a block device SIZE may be left out: all of it.\n"
+    "unmounted. On a block device SIZE may be left out: all of it. (The header of a GELI container\n"
+    "is at the end of its device, which is the only size there: when the device grew, it moves.)\n"
     "\n"
     "The file system on the disk does not change by this. After growing the disk, grow the file\n"
     "system: resize2fs DEVICE, xfs_growfs DIR, or btrfs filesystem resize max DIR. Shrink the file\n"
@@ -254,6 +257,26 @@ static int resize_open(struct volume *v, const struct request *q, struct report 
     return 0;
 }
 
+/* All of a device that grew: a header that was at its end is not there now, and says itself how
+ * large it was. */
+static bool lost_its_header(const struct request *q)
+{
+    const struct blk_file_spec look = {
+        .path = q->which, .read_only = true, .direct = BLK_DIRECT_OFF, .lock = BLK_LOCK_NONE};
+    AUTO_KEY_CONTAINER struct key_container c = {0};
+
+    return q->size.how == CMD_SIZE_ALL && q->header == NULL &&
+           key_container_open_files(&c, &look, NULL, NULL, NULL) == 0 &&
+           key_recognise(&c.format, c.blk, NULL) == -EBADMSG;
+}
+
+static int resize_lost(const struct request *q, struct report *rep)
+{
+    const struct header_words w = {.container = q->which, .resize_find = true, .yes = q->yes};
+
+    return header_move(&w, rep);
+}
+
 static int resize_container(struct request *q, struct report *rep)
 {
     const struct vol_spec spec = {.container = q->which,
@@ -305,7 +328,9 @@ static int run(int argc, char **argv)
     r = cmd_named_container(&q.which, &q.header, &q.key, &rep);
     if (r == 0)
         r = check_words(&q);
-    return r < 0 ? r : resize_container(&q, &rep);
+    if (r < 0)
+        return r;
+    return lost_its_header(&q) ? resize_lost(&q, &rep) : resize_container(&q, &rep);
 }
 
 const struct command cmd_resize = {

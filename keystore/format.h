@@ -7,6 +7,7 @@
  *
  * Everything in a header is hostile until its MAC was checked with the key from a slot. */
 
+#include "base/progress.h"
 #include "base/report.h"
 #include "base/secret.h"
 #include "block/blk.h"
@@ -276,9 +277,16 @@ struct key_format {
      * header does: resize() wants the container larger before it grows, nobody in the disk, and
      * moves there. */
     uint64_t (*container_end)(struct key_store *ks, uint64_t size);
+    /* For such a format, the other way round: bytes of the largest disk that a container of so many
+     * bytes holds. */
+    uint64_t (*disk_room)(struct key_store *ks, uint64_t container);
     /* For such a format: the container was made larger by something else, and its header lies where
      * it ended, at old_size; move it to the end. -EBADMSG it does not lie there, -EINVAL. */
     int (*relocate)(struct blk *header, uint64_t old_size, struct report *rep);
+    /* What old_size would be: looked for from the end down, in everything if need be. -EBADMSG
+     * there is none, -EINTR (no words) progress says so. */
+    int (*find_end)(struct blk *header, uint64_t *old_size, struct progress *progress,
+                    struct report *rep);
     /* Set and clear flags, by words as in struct key_create. Needs no key. -EINVAL. A format that
      * has apply() takes the same as KEY_PATCH_FLAGS. */
     int (*set_flags)(struct key_store *ks, const char *words, struct report *rep);

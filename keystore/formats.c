@@ -64,7 +64,7 @@ static int explain_unknown(struct blk *b, struct report *rep)
                             "its own: --header)");
     return report_error(rep, EBADMSG,
                         "not a container (or its header is destroyed, or where a GELI container "
-                        "ended before it grew: header restore --resize-from)");
+                        "ended before it grew: header restore --resize-from find)");
 }
 
 int key_recognise(const struct key_format **ret, struct blk *b, struct report *rep)

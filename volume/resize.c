@@ -38,10 +38,6 @@ static int check_volume(struct volume *v, struct report *rep)
     if (v->format->resize == NULL)
         return report_error(rep, EOPNOTSUPP, "another size is not possible in the %s format",
                             v->info.format);
-    if (v->format->container_end != NULL && blk_file_is_device(v->stack.container))
-        return report_error(rep, EOPNOTSUPP,
-                            "the header of this format lies at the end of the device: change that, "
-                            "then \"hushvol header restore --resize-from OLDSIZE\" moves it there");
     if (v->info.read_only)
         return report_error(rep, EROFS, "the volume is open for reading only");
     if (vol_poison_struck(v->stack.poison))
@@ -55,11 +51,44 @@ static int check_volume(struct volume *v, struct report *rep)
     return 0;
 }
 
+/* A header at the end of a device: the disk has all of the device, or did before that grew. */
+static bool ends_with_device(const struct volume *v)
+{
+    return v->format->container_end != NULL && blk_file_is_device(v->stack.container);
+}
+
+/* The largest disk on a device that has so many bytes now. */
+static uint64_t room_on(const struct volume *v, uint64_t there)
+{
+    uint64_t start = v->info.data_offset;
+
+    if (ends_with_device(v))
+        return v->format->disk_room(v->store, there);
+    return there > start ? bytes_round_down(there - start, unit_of(v)) : 0;
+}
+
+static int check_on_device(const struct volume *v, uint64_t size, struct report *rep)
+{
+    uint64_t there;
+    int r = blk_file_real_size(v->stack.container, &there);
+
+    if (r < 0)
+        return report_errno(rep, -r, "cannot find out the size of the device");
+    if (size == v->info.size || size == room_on(v, there))
+        return 0;
+    return report_error(rep, EINVAL,
+                        "the header of this format lies at the end of the device, so that the disk "
+                        "has all of it, which is %" PRIu64 " bytes now",
+                        room_on(v, there));
+}
+
 /* Rounds *size up. */
 static int check_size(const struct volume *v, uint64_t *size, struct report *rep)
 {
     uint64_t unit = unit_of(v);
 
+    if (ends_with_device(v))
+        return check_on_device(v, *size, rep);
     if (*size == 0 || *size > INT64_MAX - v->info.data_offset - unit)
         return report_error(rep, EINVAL, "a disk of %" PRIu64 " bytes is not possible", *size);
     *size = bytes_round_up(*size, unit);
@@ -69,8 +98,14 @@ static int check_size(const struct volume *v, uint64_t *size, struct report *rep
 /* Where the container ends whose disk has size. */
 static uint64_t end_of(const struct volume *v, uint64_t size)
 {
-    return v->format->container_end != NULL ? v->format->container_end(v->store, size)
-                                            : v->info.data_offset + size;
+    uint64_t there;
+
+    if (v->format->container_end == NULL)
+        return v->info.data_offset + size;
+    if (ends_with_device(v) && size > v->info.size &&
+        blk_file_real_size(v->stack.container, &there) == 0)
+        return there;
+    return v->format->container_end(v->store, size);
 }
 
 /* The layer above the file lets it end with the disk; what lies behind is needed too. */
@@ -209,7 +244,7 @@ int vol_shrink(struct volume *v, uint64_t size, struct report *rep)
 
 int vol_device_room(struct volume *v, uint64_t *ret, struct report *rep)
 {
-    uint64_t there, start = v->info.data_offset;
+    uint64_t there;
     int r;
 
     if (!blk_file_is_device(v->stack.container))
@@ -217,6 +252,6 @@ int vol_device_room(struct volume *v, uint64_t *ret, struct report *rep)
     r = blk_file_real_size(v->stack.container, &there);
     if (r < 0)
         return report_errno(rep, -r, "cannot find out the size of the device");
-    *ret = there > start ? bytes_round_down(there - start, unit_of(v)) : 0;
+    *ret = room_on(v, there);
     return 0;
 }

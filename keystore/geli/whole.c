@@ -81,9 +81,28 @@ int geli_restore_check(struct key_store *backup, struct key_store *ks, struct re
 
 /* --- another size --- */
 
+uint64_t geli_disk_room(struct key_store *ks, uint64_t container)
+{
+    struct geli_meta m = ks->meta;
+
+    m.provsize = bytes_round_down(container, ks->sector);
+    return geli_meta_disk(&m, ks->sector);
+}
+
+/* A provider may have a few sectors more than its disk needs. */
 uint64_t geli_container_end(struct key_store *ks, uint64_t size)
 {
+    if (size == geli_meta_disk(&ks->meta, ks->sector))
+        return ks->meta.provsize;
     return geli_meta_provider(&ks->meta, size, ks->sector);
+}
+
+/* At the very end of a container that was made for this size, as a device is. */
+static uint64_t new_end(struct key_store *ks, uint64_t size)
+{
+    uint64_t there = bytes_round_down(ks->data->size, ks->sector);
+
+    return geli_disk_room(ks, there) == size ? there : geli_container_end(ks, size);
 }
 
 /* New before old: from the first write on both are there, and the one at the end counts. What was
@@ -109,7 +128,7 @@ int geli_resize(struct key_store *ks, uint64_t size, struct report *rep)
         return report_error(rep, EINVAL,
                             "a disk of %" PRIu64 " bytes is not possible with sectors of %" PRIu32,
                             size, m.sectorsize);
-    m.provsize = geli_meta_provider(&m, size, ks->sector);
+    m.provsize = new_end(ks, size);
     if (m.provsize == old_end)
         return 0;
     if (m.provsize > ks->data->size)

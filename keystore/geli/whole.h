@@ -20,8 +20,10 @@ int geli_restore(struct key_store *backup, struct blk *header, struct report *re
 int geli_restore_check(struct key_store *backup, struct key_store *ks, struct report *rep);
 
 uint64_t geli_container_end(struct key_store *ks, uint64_t size);
+uint64_t geli_disk_room(struct key_store *ks, uint64_t container);
 int geli_resize(struct key_store *ks, uint64_t size, struct report *rep);
 int geli_relocate(struct blk *header, uint64_t old_size, struct report *rep);
+int geli_find_end(struct blk *header, uint64_t *ret, struct progress *progress, struct report *rep);
 
 void geli_dump(struct key_store *ks, struct key_dump *to);
 int geli_check(struct blk *header, struct blk *data, struct report *rep);

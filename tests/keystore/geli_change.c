@@ -350,11 +350,14 @@ static void a_crash_while_a_key_goes_leaves_the_other(void **state)
 /* The container grew before; until the metadata is at the new end it is where it was. */
 static int found_at_either_end(struct blk *left, const struct blk_record_crash *crash, void *arg)
 {
+    uint64_t end = 0;
+
     (void)crash;
     (void)arg;
     if (opens(left, "old horse") >= 0)
         return 0;
-    if (geli->relocate(left, GELI_TEST_SIZE, NULL) < 0)
+    if (geli->find_end(left, &end, NULL, NULL) < 0 || end != GELI_TEST_SIZE ||
+        geli->relocate(left, end, NULL) < 0)
         return -1;
     return opens(left, "old horse") >= 0 ? 0 : -1;
 }
@@ -376,6 +379,28 @@ static void a_crash_while_the_metadata_moves_leaves_it_at_one_end(void **state)
     test_each_crash(rec, 2, &seed, found_at_either_end, NULL);
     assert_int_equal(opens(rec, "old horse"), 0);
     assert_false(geli_meta_begins(blk_memory_bytes(b) + GELI_TEST_DISK)); /* the old one is gone */
+}
+
+/* A disk can hold anything, other containers too; only what ended where it lies is a place. */
+static void the_last_metadata_that_ended_where_it_lies_is_found(void **state)
+{
+    AUTO_BLK struct blk *small = geli_container_open(), *b = NULL;
+    const unsigned char *block = blk_memory_bytes(small) + GELI_TEST_DISK;
+    uint64_t end = 1;
+
+    (void)state;
+    assert_int_equal(blk_memory_open(&b, ((uint64_t)3 << 20) + 512, 1), 0);
+    assert_int_equal(geli->find_end(b, &end, NULL, NULL), -EBADMSG);
+    memcpy(blk_memory_bytes(b) + GELI_TEST_DISK + 512, block, 512);
+    memcpy(blk_memory_bytes(b) + ((uint64_t)2 << 20) - 512, block, 512);
+    memcpy(blk_memory_bytes(b) + GELI_TEST_DISK + 4096, block, 512);
+    assert_int_equal(geli->find_end(b, &end, NULL, NULL), -EBADMSG);
+    assert_int_equal(end, 1);
+    memcpy(blk_memory_bytes(b) + GELI_TEST_DISK, block, 512);
+    assert_int_equal(geli->find_end(b, &end, NULL, NULL), 0);
+    assert_int_equal(end, GELI_TEST_SIZE);
+    blk_memory_bytes(b)[GELI_TEST_DISK + 100] ^= 1; /* its MD5 does not fit */
+    assert_int_equal(geli->find_end(b, &end, NULL, NULL), -EBADMSG);
 }
 
 static void resizing_moves_the_metadata_to_where_the_container_ends(void **state)
@@ -418,6 +443,7 @@ int main(void)
         cmocka_unit_test(a_crash_while_a_key_changes_leaves_the_old_or_the_new_one),
         cmocka_unit_test(a_crash_while_a_key_goes_leaves_the_other),
         cmocka_unit_test(a_crash_while_the_metadata_moves_leaves_it_at_one_end),
+        cmocka_unit_test(the_last_metadata_that_ended_where_it_lies_is_found),
         cmocka_unit_test(resizing_moves_the_metadata_to_where_the_container_ends),
     };
 
