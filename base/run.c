@@ -96,7 +96,9 @@ static int start(pid_t *pid, const char *const argv[], const struct how *how, st
     char path[4096];
     int r;
 
-    if (run_find(path, sizeof(path), argv[0]) < 0)
+    if (strcmp(argv[0], RUN_SELF) == 0)
+        strcpy(path, RUN_SELF);
+    else if (run_find(path, sizeof(path), argv[0]) < 0)
         return report_error(rep, ENOENT, "the program %s is not installed", argv[0]);
     r = spawn(pid, path, argv, how);
     return r < 0 ? report_errno(rep, -r, "cannot run %s", path) : 0;

@@ -20,6 +20,9 @@ enum run_output { RUN_SHOW, RUN_HIDE, RUN_HIDE_ALL }; /* shown; stdout hidden; s
  * system folders only. out holds size bytes. -ENOENT. */
 int run_find(char *out, size_t size, const char *program);
 
+/* As argv[0]: the program that is running, wherever it is and whatever is in its place now. */
+#define RUN_SELF "/proc/self/exe"
+
 /* Run argv[0] (found by run_find) with default signals and no descriptor but stdio, and wait.
  * Returns its exit status, 128 + n when signal n ended it; -ENOENT no such program (said), -errno.
  */

@@ -2,15 +2,18 @@
 
 /* hushvol mount: the daemon does the work (fuse/daemon.c); this says what comes next. */
 
+#include "cli/all.h"
 #include "cli/mount_words.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 /* clang-format off */
 static const char usage[] =
     "Usage: hushvol mount CONTAINER|NAME [DIR] [OPTION...]\n"
+    "       hushvol mount --all|--login\n"
     "\n"
     "Unlocks a container and shows the disk in it as the file DIR/image, and counters as DIR/stats.\n"
     "Returns when it can be used. DIR has to be there; without it a folder is made in the runtime\n"
@@ -19,6 +22,9 @@ static const char usage[] =
     "its DIR; when that says filesystem = auto, this is \"hushvol attach NAME\".\n"
     "\n"
     CMD_MOUNT_USAGE
+    "  --all                    every volume of yours in the configuration files, in the order that\n"
+    "                           after says; one without owner in /etc is root's\n"
+    "  --login                  those of them that say login = yes\n"
     "  --foreground             stay, and say on the terminal what happens; Ctrl-C unmounts\n"
     "  -v, --verbose            say more\n"
     "\n"
@@ -34,15 +40,18 @@ static const char usage[] =
     "5 mounted or locked already, 6 no FUSE on this machine, 7 no such container.\n";
 /* clang-format on */
 
-enum { OPT_FOREGROUND = CMD_OPT_OWN };
+enum { OPT_FOREGROUND = CMD_OPT_OWN, OPT_ALL, OPT_LOGIN };
 
 static const struct option options[] = {
     CMD_COMMON_OPTIONS,
     CMD_MOUNT_OPTIONS,
+    {"all", no_argument, NULL, OPT_ALL},
+    {"login", no_argument, NULL, OPT_LOGIN},
     {"foreground", no_argument, NULL, OPT_FOREGROUND},
     {0},
 };
 
+/* 1: these are the words of run_all(). */
 static int take_words(struct cmd_mount_words *w, int argc, char **argv)
 {
     int opt, r = 0;
@@ -50,6 +59,8 @@ static int take_words(struct cmd_mount_words *w, int argc, char **argv)
     optind = 0; /* start anew, and let getopt_long forget what it knows of another argv */
     opterr = 0;
     while (r == 0 && (opt = getopt_long(argc, argv, ":vo:", options, NULL)) != -1) {
+        if (opt == OPT_ALL || opt == OPT_LOGIN)
+            return 1;
         if (opt == OPT_FOREGROUND)
             w->foreground = true;
         else
@@ -80,6 +91,18 @@ static void say_next(const struct serve_daemon_result *result, void *arg)
                     result->mountpoint);
 }
 
+/* --all or --login, the only word: what is said of one volume can hardly be meant for all. */
+static int run_all(int argc, char **argv)
+{
+    const bool login = argc == 2 && strcmp(argv[1], "--login") == 0;
+    struct report rep;
+
+    if (argc != 2)
+        return cmd_usage(&cmd_mount, "--all and --login take no other words");
+    report_stderr_init(&rep, login ? "mount --login" : "mount --all", NULL);
+    return cmd_mount_all(login, &rep);
+}
+
 static int run(int argc, char **argv)
 {
     AUTO_MOUNT_WORDS struct cmd_mount_words w;
@@ -89,6 +112,8 @@ static int run(int argc, char **argv)
 
     cmd_mount_words_init(&w);
     r = take_words(&w, argc, argv);
+    if (r > 0)
+        return run_all(argc, argv);
     if (r < 0)
         return r;
     if (w.help)

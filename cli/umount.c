@@ -3,6 +3,7 @@
 /* hushvol umount and detach: two names for one thing, since what was attached comes down with the
  * mount below it and a mount without a file system on top is the shorter way of the same. */
 
+#include "cli/all.h"
 #include "cli/command.h"
 #include "cli/named.h"
 #include "cli/teardown.h"
@@ -23,6 +24,7 @@
     "volume with a file system on it, which could not write, has to be resumed first. Says so when\n" \
     "the file system had reads or writes fail while it was mounted.\n"                             \
     "\n"                                                                                           \
+    "  -a, --all                every mount of yours, instead of one\n"                                \
     "  -f, --force              take it down, whoever uses it: what they did not sync is lost\n"    \
     "  -v, --verbose            say more\n"                                                         \
     "\n"                                                                                           \
@@ -33,17 +35,18 @@
     "Exit status: 0 done, 1 failed, 2 wrong words, 5 busy, 7 no such mount.\n"
 /* clang-format on */
 
-enum { OPT_FORCE = CMD_OPT_OWN };
+enum { OPT_FORCE = CMD_OPT_OWN, OPT_ALL };
 
 static const struct option options[] = {
     CMD_COMMON_OPTIONS,
+    {"all", no_argument, NULL, OPT_ALL},
     {"force", no_argument, NULL, OPT_FORCE},
     {0},
 };
 
 struct request {
     const char *word;
-    bool force, help;
+    bool all, force, help;
 };
 
 static int take_words(const struct command *c, struct request *q, int argc, char **argv)
@@ -52,16 +55,19 @@ static int take_words(const struct command *c, struct request *q, int argc, char
 
     optind = 0; /* start anew, and let getopt_long forget what it knows of another argv */
     opterr = 0;
-    while ((opt = getopt_long(argc, argv, ":vf", options, NULL)) != -1) {
+    while ((opt = getopt_long(argc, argv, ":vfa", options, NULL)) != -1) {
         if (opt == CMD_OPT_HELP)
             q->help = true;
         else if (opt == OPT_FORCE || opt == 'f')
             q->force = true;
+        else if (opt == OPT_ALL || opt == 'a')
+            q->all = true;
         else if (opt != 'v')
             return cmd_option_error(c, opt, argv);
     }
-    if (!q->help && argc - optind != 1)
-        return cmd_usage(c, "takes one DIR, NAME or CONTAINER");
+    if (!q->help && argc - optind != !q->all)
+        return cmd_usage(c, q->all ? "--all takes no DIR, NAME or CONTAINER"
+                                   : "takes one DIR, NAME or CONTAINER");
     q->word = argv[optind];
     return 0;
 }
@@ -103,6 +109,8 @@ static int run(const struct command *c, int argc, char **argv)
     if (q.help)
         return cmd_help(c);
     report_stderr_init(&rep, c->name, q.word);
+    if (q.all)
+        return cmd_umount_all(q.force, &rep);
     r = serve_registry_find(&f, q.word);
     if (r == -ENOENT)
         r = find_named(&f, q.word, &rep);
