@@ -24,7 +24,7 @@ enum { CMD_OPT_SLOT = CMD_OPT_OWN + 100, CMD_OPT_ONETIME };
     "                           threads=N, readahead=SIZE|off, direct=auto|on|off, discard,\n"     \
     "                           nodiscard, enospc=wait|error, keyfile=, keyfile-timeout=,\n"       \
     "                           passphrase-file=, passphrase-command=, ask-passphrase, header=,\n" \
-    "                           slot=\n" CMD_HEADER_USAGE                                          \
+    "                           slot=, big-endian\n" CMD_HEADER_USAGE                              \
     "  --slot N                 try this key slot only\n"                                          \
     "  --onetime[=force]        a disk under a random key that nobody has, gone at umount: for\n"  \
     "                           scratch and swap; over zeros only, or over anything by "           \

@@ -209,6 +209,12 @@ static int set_slot(const struct setting *s)
     return 0;
 }
 
+static int set_big_endian(const struct setting *s)
+{
+    s->m->vol.big_endian = true;
+    return 0;
+}
+
 static int set_cache(const struct setting *s)
 {
     s->m->serve.cache = true;
@@ -293,6 +299,8 @@ static const struct word words[] = {
     {{"nodiscard", NULL, "they do not"}, set_nodiscard, DISCARD},
     {{"enospc", "wait|error", "what a write does when the host is full (wait when sparse)"},
      set_enospc, ALONE},
+    {{"big-endian", NULL, "a GELI container from a big-endian machine (sparc64, powerpc)"},
+     set_big_endian, ALONE},
     {{"name", "NAME", "of the volume, for list and umount (from the container's name)"},
      set_name, ALONE},
 };

@@ -29,17 +29,19 @@ struct chunk_rule {
 
 /* What follows from where a data unit lies. */
 enum sector_iv {
-    SECTOR_IV_NUMBER,      /* LE64(number of the sector), zeros: "plain64" */
-    SECTOR_IV_OFFSET,      /* LE64(offset in bytes), zeros */
-    SECTOR_IV_OFFSET_HASH, /* the first bytes of SHA-256(iv_key || LE64(offset)) */
+    SECTOR_IV_NUMBER,          /* LE64(number of the sector), zeros: "plain64" */
+    SECTOR_IV_OFFSET,          /* LE64(offset in bytes), zeros */
+    SECTOR_IV_OFFSET_HASH,     /* the first bytes of SHA-256(iv_key || LE64(offset)) */
+    SECTOR_IV_OFFSET_HASH_BIG, /* the same with BE64(offset) */
 };
 struct unit_rule {
     enum sector_iv iv;
-    const struct secret *iv_key; /* for the last of them; copied */
+    const struct secret *iv_key; /* for the last two of them; copied */
     /* "hmac-sha256": units have MACs, HMAC-hash(SHA-256(mac_key || LE64(offset)), ciphertext).
      * NULL: they have none. */
     const char *mac;
     const struct secret *mac_key; /* copied */
+    bool mac_big_endian;          /* BE64(offset) in it */
 };
 
 /* Bytes of a MAC by our name of it; 0 when there is none of that name. */

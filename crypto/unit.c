@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/legacy.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/params.h>
@@ -89,6 +90,11 @@ static int open_mac(struct unit_rules *u, const char *name, struct report *rep)
     return 0;
 }
 
+static bool iv_is_hash(enum sector_iv iv)
+{
+    return iv == SECTOR_IV_OFFSET_HASH || iv == SECTOR_IV_OFFSET_HASH_BIG;
+}
+
 int unit_rules_init(struct unit_rules *u, const struct unit_rule *rule, uint32_t sector_size,
                     struct report *rep)
 {
@@ -96,9 +102,10 @@ int unit_rules_init(struct unit_rules *u, const struct unit_rule *rule, uint32_t
 
     u->iv = rule->iv;
     u->sector_size = sector_size;
+    u->mac_big_endian = rule->mac_big_endian;
     if (rule->mac != NULL)
         r = open_mac(u, rule->mac, rep);
-    if (r == 0 && (rule->mac != NULL || rule->iv == SECTOR_IV_OFFSET_HASH)) {
+    if (r == 0 && (rule->mac != NULL || iv_is_hash(rule->iv))) {
         u->sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
         if (u->sha256 == NULL)
             r = report_error(rep, ENOSYS, "this machine's OpenSSL does not offer SHA256");
@@ -129,7 +136,7 @@ int unit_rules_rekey(struct unit_rules *u, const struct secret *iv_key,
 {
     int r = 0;
 
-    if (u->iv == SECTOR_IV_OFFSET_HASH)
+    if (iv_is_hash(u->iv))
         r = take_key(&u->iv_key, iv_key);
     if (r == 0 && u->hmac != NULL)
         r = take_key(&u->mac_key, mac_key);
@@ -152,16 +159,15 @@ int unit_rules_equip(const struct unit_rules *u, struct lane *lane)
 }
 
 static int hash_place(struct lane *lane, unsigned char out[SHA256], const struct secret *key,
-                      uint64_t off)
+                      uint64_t off, bool big_endian)
 {
-    unsigned char place[8];
+    const uint64_t place = big_endian ? htobe64(off) : htole64(off);
 
     if (key->bytes == NULL)
         return -EIO; /* forgotten */
-    bytes_put_le64(place, off);
     return EVP_DigestInit_ex2(lane->hash, NULL, NULL) == 1 &&
                    EVP_DigestUpdate(lane->hash, key->bytes, key->len) == 1 &&
-                   EVP_DigestUpdate(lane->hash, place, sizeof(place)) == 1 &&
+                   EVP_DigestUpdate(lane->hash, &place, sizeof(place)) == 1 &&
                    EVP_DigestFinal_ex(lane->hash, out, NULL) == 1
                ? 0
                : -EIO;
@@ -173,11 +179,11 @@ int unit_iv(const struct unit_rules *u, struct lane *lane, unsigned char iv[16],
     int r;
 
     memset(iv, 0, 16);
-    if (u->iv != SECTOR_IV_OFFSET_HASH) {
+    if (!iv_is_hash(u->iv)) {
         bytes_put_le64(iv, u->iv == SECTOR_IV_NUMBER ? off / u->sector_size : off);
         return 0;
     }
-    r = hash_place(lane, hash, &u->iv_key, off);
+    r = hash_place(lane, hash, &u->iv_key, off, u->iv == SECTOR_IV_OFFSET_HASH_BIG);
     if (r == 0)
         memcpy(iv, hash, 16);
     return r;
@@ -187,7 +193,7 @@ int unit_mac(const struct unit_rules *u, struct lane *lane, unsigned char *mac,
              const unsigned char *ciphertext, size_t len, uint64_t off)
 {
     unsigned char key[SHA256];
-    int r = hash_place(lane, key, &u->mac_key, off);
+    int r = hash_place(lane, key, &u->mac_key, off, u->mac_big_endian);
 
     if (r == 0 && (EVP_MAC_init(lane->mac, key, sizeof(key), NULL) != 1 ||
                    EVP_MAC_update(lane->mac, ciphertext, len) != 1 ||

@@ -16,6 +16,7 @@ struct unit_rules {
     const char *digest;    /* inside it, OpenSSL's name */
     uint32_t mac_len;      /* bytes */
     struct secret mac_key; /* the keys of units follow from it */
+    bool mac_big_endian;   /* with the offset in this order */
 };
 
 #define MAC_MAX 64 /* bytes */

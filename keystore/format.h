@@ -40,9 +40,10 @@ struct key_rule {
 
 /* What makes a data unit's IV or tweak. Offsets are bytes, those of chunks (struct key_rule). */
 enum key_iv {
-    KEY_IV_SECTOR,      /* LE64(number of the sector), zeros */
-    KEY_IV_OFFSET,      /* LE64(offset), zeros */
-    KEY_IV_OFFSET_HASH, /* the first bytes of SHA-256(iv_key || LE64(offset)) */
+    KEY_IV_SECTOR,          /* LE64(number of the sector), zeros */
+    KEY_IV_OFFSET,          /* LE64(offset), zeros */
+    KEY_IV_OFFSET_HASH,     /* the first bytes of SHA-256(iv_key || LE64(offset)) */
+    KEY_IV_OFFSET_HASH_BIG, /* the same with BE64(offset) */
 };
 
 #define KEY_PIECE_MAX 131072 /* bytes: of an authenticated piece */
@@ -56,6 +57,7 @@ struct key_auth {
     char hash[16];     /* as crypto/ calls it: "hmac-sha256"; "": nothing is authenticated */
     uint32_t piece;    /* bytes, a power of two */
     struct secret key; /* 64 bytes */
+    bool big_endian;   /* BE64(offset) in the MAC */
 };
 
 /* What an unlocked container is: all that the stack needs, nothing that it must not see. */
@@ -75,7 +77,7 @@ struct key_volume {
     unsigned slot;                 /* the one that opened; of no meaning after import() */
     struct key_rule rule;
     enum key_iv iv;
-    struct secret iv_key; /* 64 bytes, for KEY_IV_OFFSET_HASH */
+    struct secret iv_key; /* 64 bytes, for KEY_IV_OFFSET_HASH and _BIG */
     struct key_auth auth;
 
     /* A re-encryption that is not finished: below boundary the disk is under rule, from there on
@@ -258,6 +260,10 @@ struct key_format {
     /* Destroy every slot of a header that nobody has open, in whatever state it is: damaged, of a
      * later version, half erased before. Needs no open, so it works where that fails. */
     int (*destroy)(struct blk *header, struct report *rep);
+
+    /* After an unlock that gave v: the container is from a machine of the other byte order, where
+     * this format used the machine's. -EINVAL that makes no difference to it. */
+    int (*big_endian)(const struct key_store *ks, struct key_volume *v, struct report *rep);
 
     /* What import() takes to open the volume without a credential: for a suspended volume that is
      * resumed by another process. After an unlock. */

@@ -86,12 +86,22 @@ static void say_mixed(const struct key_volume *key, struct report *rep)
                     100.0 * (double)key->boundary / (double)key->size);
 }
 
+static int turn_big_endian(struct key_container *c, struct key_volume *key, struct report *rep)
+{
+    if (c->format->big_endian == NULL)
+        return report_error(rep, EOPNOTSUPP, "-o big-endian is not possible in the %s format",
+                            c->format->name);
+    return c->format->big_endian(c->store, key, rep);
+}
+
 static int unlock_and_build(struct volume *v, struct key_container *c, const struct vol_spec *spec,
                             const struct credential_source *src, struct report *rep)
 {
     AUTO_KEY_VOLUME struct key_volume key = {0};
     int r = key_unlock_with(c, src, spec->slot, &key, rep);
 
+    if (r == 0 && spec->big_endian)
+        r = turn_big_endian(c, &key, rep);
     if (r == 0 && key.read_only && !spec->read_only)
         r = report_error(rep, EROFS, "its header says that it is read-only (mount it with -o ro)");
     if (r == 0 && !spec->read_only && c->format->repair != NULL)

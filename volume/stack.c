@@ -57,12 +57,14 @@ static struct unit_rule unit_rule(const struct key_volume *key)
         [KEY_IV_SECTOR] = SECTOR_IV_NUMBER,
         [KEY_IV_OFFSET] = SECTOR_IV_OFFSET,
         [KEY_IV_OFFSET_HASH] = SECTOR_IV_OFFSET_HASH,
+        [KEY_IV_OFFSET_HASH_BIG] = SECTOR_IV_OFFSET_HASH_BIG,
     };
 
     return (struct unit_rule){.iv = ivs[key->iv],
                               .iv_key = &key->iv_key,
                               .mac = key->auth.hash[0] != '\0' ? key->auth.hash : NULL,
-                              .mac_key = &key->auth.key};
+                              .mac_key = &key->auth.key,
+                              .mac_big_endian = key->auth.big_endian};
 }
 
 void vol_stack_fit(struct blk *container, const struct key_volume *key)

@@ -37,6 +37,7 @@ struct vol_spec {
     unsigned callers; /* requests at once at the top; 0: a default */
     struct credential_source credential;
     int slot;                 /* KEY_SLOT_ANY or the one to try */
+    bool big_endian;          /* made by a machine of that byte order, where that matters */
     enum vol_onetime onetime; /* then no credential is read */
 };
 

@@ -34,6 +34,7 @@ const struct key_format geli_format = {
     .seal = geli_seal,
     .apply = geli_apply,
     .destroy = geli_destroy,
+    .big_endian = geli_big_endian,
     .export = geli_export,
     .import = geli_import,
     .forget = geli_store_forget,

@@ -6,6 +6,7 @@
  * it, by which it knows the key again when it is handed back. */
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 static bool in_use(const struct geli_meta *m, unsigned i)
@@ -100,6 +101,23 @@ int geli_unlock(struct key_store *ks, const struct credential *cred, int slot,
     master = (struct secret){0};
     ks->known = true;
     return 0;
+}
+
+/* docs/geli-format.md 2 and 8.2: below version 4 in the IV, in MACs always. */
+int geli_big_endian(const struct key_store *ks, struct key_volume *v, struct report *rep)
+{
+    bool iv = ks->meta.version < 4 && v->iv == KEY_IV_OFFSET_HASH;
+
+    v->auth.big_endian = v->auth.hash[0] != '\0';
+    if (iv)
+        v->iv = KEY_IV_OFFSET_HASH_BIG;
+    if (iv || v->auth.big_endian)
+        return 0;
+    return report_error(rep, EINVAL,
+                        "a container of version %" PRIu32
+                        " without authentication is the same on every machine (leave out -o "
+                        "big-endian)",
+                        ks->meta.version);
 }
 
 int geli_export(struct key_store *ks, struct secret *ret)

@@ -7,6 +7,7 @@
 
 int geli_unlock(struct key_store *ks, const struct credential *cred, int slot,
                 struct key_volume *ret, struct report *rep);
+int geli_big_endian(const struct key_store *ks, struct key_volume *v, struct report *rep);
 int geli_export(struct key_store *ks, struct secret *ret);
 int geli_import(struct key_store *ks, const struct secret *bytes, struct key_volume *ret,
                 struct report *rep);

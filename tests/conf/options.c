@@ -80,6 +80,7 @@ static void every_word_sets_its_member_and_no_other(void **state)
         ROW("slot=0", vol.slot, 0),
         ROW("slot=13", vol.slot, 13),
         ROW("cache", serve.cache, true),
+        ROW("big-endian", vol.big_endian, true),
         ROW("direct=on", vol.direct, BLK_DIRECT_ON),
         ROW("direct=off", vol.direct, BLK_DIRECT_OFF),
         ROW("discard", vol.discard, VOL_YES),
@@ -250,7 +251,7 @@ static void the_help_has_every_word(void **state)
         assert_non_null(conf_options_help(n)->help);
         n++;
     }
-    assert_int_equal(n, 21);
+    assert_int_equal(n, 22);
 }
 
 int main(void)
