@@ -61,7 +61,8 @@ static int explain_unknown(struct blk *b, struct report *rep)
     if (bytes_are_zero(buf, sizeof(buf)))
         return report_error(rep, EBADMSG,
                             "not a container: it begins with zeros (its header may be in a file of "
-                            "its own: --header)");
+                            "its own: --header; or where a GELI container ended before it grew: "
+                            "header restore --resize-from find)");
     return report_error(rep, EBADMSG,
                         "not a container (or its header is destroyed, or where a GELI container "
                         "ended before it grew: header restore --resize-from find)");
