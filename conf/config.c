@@ -487,14 +487,19 @@ static int check_defaults(struct conf *c, const struct conf_user *caller, struct
 int conf_settle(struct conf *c, struct report *rep)
 {
     AUTO_CONF_USER struct conf_user caller = {0};
-    int status = conf_user_caller(&caller, rep);
+    int r = conf_user_caller(&caller, rep), status;
 
-    if (status == 0)
-        status = check_keys(c, rep);
-    if (status == 0)
-        status = check_defaults(c, &caller, rep);
-    for (unsigned i = 0; status == 0 && i < c->n_files; i++)
-        status = take_volumes_of(c, i, &caller, rep);
+    if (r < 0)
+        return r;
+    status = check_keys(c, rep);
+    r = check_defaults(c, &caller, rep);
+    if (r < 0)
+        return r; /* each volume would say the same again */
+    for (unsigned i = 0; i < c->n_files; i++) {
+        r = take_volumes_of(c, i, &caller, rep);
+        if (r < 0)
+            status = r;
+    }
     for (unsigned i = 0; status == 0 && i < c->n_volumes; i++)
         status = check_order(c, &c->volumes[i], rep);
     return status;

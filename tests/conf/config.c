@@ -117,8 +117,8 @@ static void every_fault_of_a_text_is_said(void **state)
     (void)state;
     assert_int_equal(read_two(&c, NULL, "x\n[volume v]\ny\n[z]\nkeyfile=\n"), -EUCLEAN);
     assert_int_equal(t.n_lines, 3); /* what is in a section that is not one says no more */
-    assert_int_equal(read_two(&c, NULL, IN_VOLUME "a=1\nb=2\n"), -EUCLEAN);
-    assert_int_equal(t.n_lines, 2);
+    assert_int_equal(read_two(&c, NULL, IN_VOLUME "a=1\nb=2\nro=on\nslot=x\n"), -EUCLEAN);
+    assert_int_equal(t.n_lines, 4);
 }
 
 static void one_name_is_in_one_system_file(void **state)
