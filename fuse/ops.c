@@ -219,13 +219,23 @@ static void serve_release_file(fuse_req_t req, fuse_ino_t ino, struct fuse_file_
     answer(req, 0);
 }
 
+/* By a copy: once the kernel has the answer, a release in another thread may free the text though
+ * this one is still in its write(2). */
 static void read_stats(fuse_req_t req, size_t len, off_t off, struct fuse_file_info *fi)
 {
     const char *text = (const char *)(uintptr_t)fi->fh;
     size_t size = strlen(text);
     size_t from = (uint64_t)off < size ? (size_t)off : size;
+    void *buf;
 
-    fuse_reply_buf(req, text + from, len < size - from ? len : size - from);
+    len = len < size - from ? len : size - from;
+    buf = serve_thread_buffer(serve_of(req), len);
+    if (buf == NULL) {
+        answer(req, -ENOMEM);
+        return;
+    }
+    memcpy(buf, text + from, len);
+    fuse_reply_buf(req, buf, len);
 }
 
 /* SERVE_READ → align_lend → readahead_lend → plain_read → file_read. What read-ahead has ready goes
