@@ -62,6 +62,10 @@ class Skip(Exception):
     """This test has nothing to run on here."""
 
 
+class Absent(Exception):
+    """What other programs made is not on this machine: said, and no gap in a run that lacks it."""
+
+
 class PlainOnly(Exception):
     """A sanitizer stands in the way; the plain build, which every run has, shows this fact."""
 
@@ -573,7 +577,7 @@ def _stop(signum, _frame):
 def main(*tests):
     """Run the tests that the command line names, or all. Ends the process."""
     wanted = sys.argv[1:]
-    counts = {"ok": 0, "FAILED": 0, "SKIPPED": 0}
+    counts = {"ok": 0, "FAILED": 0, "SKIPPED": 0, "ABSENT": 0}
     for s in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM):
         signal.signal(s, _stop)
     if not os.access(HUSHVOL, os.X_OK):
@@ -593,6 +597,8 @@ def main(*tests):
                 test(box)
         except PlainOnly as e:
             why = f"{e}, the plain build shows it"
+        except Absent as e:
+            result, why = "ABSENT", str(e)
         except Skip as e:
             result, why = "SKIPPED", str(e)
         except Failure as e:
