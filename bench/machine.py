@@ -135,8 +135,8 @@ class Machine:
             path.unlink(missing_ok=True)
 
     @contextlib.contextmanager
-    def geli(self, size, sector=4096, integrity=None, cipher="aes-xts", bits=256):
-        """The same in FreeBSD's format, mounted, with data in it."""
+    def geli_container(self, size, sector=4096, integrity=None, cipher="aes-xts", bits=256):
+        """The same in FreeBSD's format."""
         path = self.path(f"{integrity or cipher}-{sector}.eli")
         self.check_room(size * 5 // 4 if integrity else size)
         words = ["--size", size, "--format", "geli", "--cipher", cipher, "--key-size", bits,
@@ -145,11 +145,16 @@ class Machine:
         words += ["--integrity", integrity, "--no-init"] if integrity else []
         try:
             run(self.hushvol, "create", path, *words)
-            with self.mounted(path) as m:
-                self.fill(m.image)
-                yield m
+            yield path
         finally:
             path.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def geli(self, size, sector=4096, **more):
+        """Such a one mounted, with data in it."""
+        with self.geli_container(size, sector, **more) as path, self.mounted(path) as m:
+            self.fill(m.image)
+            yield m
 
     def check_room(self, size):
         taken = sum(p.lstat().st_blocks * 512 for p in self.shm.rglob("*") if p.is_file())
