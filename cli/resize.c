@@ -8,6 +8,7 @@
 #include "cli/confirm.h"
 #include "cli/credential_options.h"
 #include "cli/filesystem_size.h"
+#include "cli/find.h"
 #include "cli/header.h"
 #include "cli/named.h"
 #include "cli/progress.h"
@@ -318,9 +319,9 @@ static int run(int argc, char **argv)
     rep.silent_infos = !q.verbose;
     snprintf(q.prompt, sizeof(q.prompt), "Passphrase for %s", q.which);
     q.key.prompt = q.prompt;
-    r = serve_registry_find(&f, q.which);
+    r = cmd_find_mount(&f, q.which, &rep);
     if (r < 0 && r != -ENOENT)
-        return report_errno(&rep, -r, "cannot read the runtime folders");
+        return r;
     if (r == 0 && f.alive)
         return cmd_resize_mounted(&f, &q.size, &rep);
     if (r == 0 && f.folder.owner == geteuid()) /* a dead mount of ours: its container */

@@ -9,6 +9,7 @@
 #include "cli/credential_options.h"
 #include "cli/job.h"
 #include "cli/key.h"
+#include "cli/named.h"
 #include "cli/reach.h"
 
 #include <errno.h>
@@ -199,6 +200,20 @@ static int resume(const struct serve_found *f, struct request *q, struct report 
     return r;
 }
 
+/* The key of the configuration's volume of that name, if it is the one that is mounted and the
+ * words have no key. Who is found without the configuration does not hear of faults in it. */
+static int take_configured(struct request *q, const struct serve_found *f, struct report *rep)
+{
+    const char *word = q->word;
+    const struct conf_volume *v;
+    struct stat st;
+
+    if (key_is_given(&q->key) || cmd_named(&v, word, NULL) <= 0 || stat(v->container, &st) < 0 ||
+        !is_the_mounted(f, &st))
+        return 0;
+    return cmd_named_container(&word, &q->header, &q->key, rep);
+}
+
 static int run(int argc, char **argv)
 {
     AUTO_FOUND struct serve_found f = {0};
@@ -223,7 +238,8 @@ static int run(int argc, char **argv)
     snprintf(q.prompt, sizeof(q.prompt), "Passphrase for %s", f.record.name);
     q.key.prompt = q.prompt;
     q.key.name = f.record.name;
-    return resume(&f, &q, &rep);
+    r = take_configured(&q, &f, &rep);
+    return r < 0 ? r : resume(&f, &q, &rep);
 }
 
 const struct command cmd_resume = {

@@ -3,6 +3,7 @@
 
 /* The mount that a command is to work on, with its process answering. */
 
+#include "cli/find.h"
 #include "fuse/control.h"
 
 #include <errno.h>
@@ -19,12 +20,10 @@ int cmd_find_served(struct serve_found *ret, struct cmd_served *now, const char 
                     struct report *rep)
 {
     struct json_object *answer;
-    int r = serve_registry_find(ret, word);
+    int r = cmd_find_mounted(ret, word, rep);
 
-    if (r == -ENOENT)
-        return report_error(rep, ENOENT, "nothing of that name, folder or container is mounted");
     if (r < 0)
-        return report_errno(rep, -r, "cannot read the runtime folders");
+        return r;
     if (!ret->alive)
         return report_error(rep, ESRCH, "its process died (\"hushvol umount %s\" cleans up)",
                             ret->record.name);

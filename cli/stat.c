@@ -5,6 +5,7 @@
  * who look at once do not disturb each other. */
 
 #include "cli/command.h"
+#include "cli/find.h"
 #include "cli/json.h"
 #include "cli/stat_sample.h"
 #include "fuse/control.h"
@@ -12,6 +13,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -58,6 +60,7 @@ static const struct option options[] = {
 
 struct request {
     const char *word;
+    char name[SERVE_NAME_MAX + 1]; /* what word is when the configuration's is not the mount's */
     double seconds;
     unsigned long n_lines; /* 0: until it ends */
     bool json, help;
@@ -204,42 +207,53 @@ static int next_sample(struct stat_sample *ret, const struct request *q, int64_t
     return take_sample(ret, q->word, rep);
 }
 
-static int say_missing(const char *word, struct report *rep)
+/* One that never was there is a mistake. What is there is looked for by its own name from then on,
+ * where the word is that of the configuration: that is not asked again and again. */
+static int find_first(struct request *q, struct report *rep)
 {
-    AUTO_FOUND struct serve_found f = {0};
+    AUTO_FOUND struct serve_found f = {0}, known = {0};
+    int r = cmd_find_mounted(&f, q->word, rep);
 
-    if (serve_registry_find(&f, word) == 0 && !f.alive)
+    if (r < 0)
+        return r;
+    if (!f.alive)
         return report_error(rep, ENOENT, "its process died (\"hushvol umount %s\" cleans up)",
                             f.record.name);
-    return report_error(rep, ENOENT, "nothing of that name, folder or container is mounted");
+    if (serve_registry_find(&known, q->word) == -ENOENT) {
+        strcpy(q->name, f.record.name);
+        q->word = q->name;
+    }
+    return 0;
 }
 
-/* A volume that goes away is an end like any other; one that never was there is a mistake. */
-static int end_watch(const struct request *q, unsigned long line, int r, struct report *rep)
+/* A volume that goes away is an end like any other. */
+static int end_watch(const struct request *q, int r, struct report *rep)
 {
     if (r != -ENOENT)
         return r;
-    if (line == 0)
-        return say_missing(q->word, rep);
     report_info(rep, "%s is not mounted any more", q->word);
     return 0;
 }
 
 /* Output that cannot be written (a reader like head went away) ends it; main() says so. */
-static int watch(const struct request *q)
+static int watch(struct request *q)
 {
     struct stat_sample samples[2];
     int64_t start = now_ms();
     struct report rep;
+    int r;
 
     report_stderr_init(&rep, "stat", q->word);
+    r = find_first(q, &rep);
+    if (r < 0)
+        return r;
     for (unsigned long line = 0; q->n_lines == 0 || line < q->n_lines; line++) {
         struct stat_sample *now = &samples[line % 2];
         struct stat_interval interval;
-        int r = next_sample(now, q, start, line, &rep);
 
+        r = next_sample(now, q, start, line, &rep);
         if (r < 0)
-            return end_watch(q, line, r, &rep);
+            return end_watch(q, r, &rep);
         stat_difference(&interval, line > 0 ? &samples[(line + 1) % 2] : NULL, now);
         print_line(q, &interval, line);
         if (fflush(stdout) != 0)

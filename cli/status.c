@@ -4,6 +4,7 @@
 
 #include "base/size.h"
 #include "cli/command.h"
+#include "cli/find.h"
 #include "cli/json.h"
 #include "cli/mounts_json.h"
 #include "fuse/control.h"
@@ -97,13 +98,12 @@ static int show(const char *word, bool json)
     AUTO_FOUND struct serve_found f = {0};
     struct json_object *o;
     struct report rep;
-    int r = serve_registry_find(&f, word);
+    int r;
 
     report_stderr_init(&rep, "status", word);
-    if (r == -ENOENT)
-        return report_error(&rep, ENOENT, "nothing of that name, folder or container is mounted");
+    r = cmd_find_mounted(&f, word, &rep);
     if (r < 0)
-        return report_errno(&rep, -r, "cannot read the runtime folders");
+        return r;
     o = cmd_mount_json(&f);
     r = f.alive ? ask(o, &f, &rep) : 0;
     if (r < 0) {

@@ -5,7 +5,7 @@
 
 #include "cli/all.h"
 #include "cli/command.h"
-#include "cli/named.h"
+#include "cli/find.h"
 #include "cli/teardown.h"
 #include "fuse/mounts.h"
 #include "fuse/unmount.h"
@@ -85,18 +85,6 @@ static int unmount_unknown(const char *word, bool force, struct report *rep)
     return r == -EBUSY ? report_error(rep, EBUSY, "busy: somebody uses it") : r;
 }
 
-/* A volume of the configuration files can be mounted under another name: by its container. */
-static int find_named(struct serve_found *ret, const char *word, struct report *rep)
-{
-    const struct conf_volume *v;
-    char path[PATH_MAX];
-    int r = cmd_named(&v, word, rep);
-
-    if (r < 0)
-        return r;
-    return r > 0 && realpath(v->container, path) != NULL ? serve_registry_find(ret, path) : -ENOENT;
-}
-
 static int run(const struct command *c, int argc, char **argv)
 {
     AUTO_FOUND struct serve_found f = {0};
@@ -111,15 +99,11 @@ static int run(const struct command *c, int argc, char **argv)
     report_stderr_init(&rep, c->name, q.word);
     if (q.all)
         return cmd_umount_all(q.force, &rep);
-    r = serve_registry_find(&f, q.word);
-    if (r == -ENOENT)
-        r = find_named(&f, q.word, &rep);
-    if (r == -EUCLEAN)
-        return r;
+    r = cmd_find_mount(&f, q.word, &rep);
     if (r == -ENOENT)
         return unmount_unknown(q.word, q.force, &rep);
     if (r < 0)
-        return report_errno(&rep, -r, "cannot read the runtime folders");
+        return r;
     return f.alive ? cmd_teardown(&f, q.force, &rep) : cmd_teardown_dead(&f, &rep);
 }
 
