@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* hushvol config check, config show: what the configuration files say, and where. */
+/* hushvol config check, show, keys: what the configuration files say, and where; what they may say.
+ */
 
 #include "cli/command.h"
 #include "cli/json.h"
 #include "conf/files.h"
+#include "conf/keys.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +16,7 @@
 static const char usage[] =
     "Usage: hushvol config check [OPTION...]\n"
     "       hushvol config show NAME [OPTION...]\n"
+    "       hushvol config keys [OPTION...]\n"
     "\n"
     "Volumes can have names: /etc/hushvol/hushvol.conf, /etc/hushvol/conf.d/*.conf and your own\n"
     "~/.config/hushvol/hushvol.conf say which container a name means and how it is mounted. Then\n"
@@ -22,8 +25,9 @@ static const char usage[] =
     "\n"
     "  check    are the files in order? Names file, line and key of every fault\n"
     "  show     what a volume's section results in, and from which line of which file\n"
+    "  keys     every key: what it takes, what it does, and in () what holds without it\n"
     "\n"
-    "  --json                   one object (show)\n"
+    "  --json                   one object (show), or an array of objects (keys)\n"
     "  -v, --verbose            say more\n"
     "\n"
     "Example:\n"
@@ -37,7 +41,8 @@ static const char usage[] =
     "\n"
     "Keys are container, mountpoint, filesystem, login, after, owner (in /etc only) and every word\n"
     "of -o (\"hushvol mount --help\"); those without a value take yes or no. In paths, ~ and %h are\n"
-    "your home, %u your name, and ${XDG_DATA_HOME} and its like the folder of that name.\n"
+    "your home, %u your name, and ${XDG_DATA_HOME} and its like the folder of that name. All of it is\n"
+    "in hushvol.conf(5).\n"
     "\n"
     "Exit status: 0 in order, 1 not, 2 wrong words, 7 no volume of that name.\n";
 /* clang-format on */
@@ -50,10 +55,18 @@ static const struct option options[] = {
     {0},
 };
 
+enum what { CHECK, SHOW, KEYS };
+
 struct request {
-    const char *name; /* NULL: check */
+    enum what what;
+    const char *name; /* of what to show */
     bool json, verbose, help;
 };
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
 
 /* As it would have to be written to be read as this value: in quotes where a comment or blanks
  * would be cut off, and % twice in what is expanded. */
@@ -62,7 +75,8 @@ static void print_setting(const struct conf_said *s)
     bool path = conf_key_is_path(s->key);
     char quote = '\0';
 
-    if (strpbrk(s->value, ";#'\"") != NULL || strchr(" \t", s->value[0]) != NULL)
+    if (strpbrk(s->value, ";#'\"") != NULL || is_blank(s->value[0]) ||
+        is_blank(s->value[strlen(s->value) - 1]))
         quote = strchr(s->value, '"') == NULL ? '"' : strchr(s->value, '\'') == NULL ? '\'' : '\0';
     printf("%s = ", s->key);
     if (quote != '\0')
@@ -74,7 +88,7 @@ static void print_setting(const struct conf_said *s)
     }
     if (quote != '\0')
         putchar(quote);
-    printf("  ; %s:%u\n", s->file, s->line);
+    printf("  ; %s:%u\n", CMD_SHOWN(s->file), s->line);
 }
 
 static int show_json(const struct conf_volume *v)
@@ -106,7 +120,7 @@ static int show(const struct conf *c, const struct request *q, struct report *re
         return report_error(rep, ENOENT, "no configuration file has a [volume %s]", q->name);
     if (q->json)
         return show_json(v);
-    printf("; %s:%u\n[volume %s]\n", v->file, v->line, v->name);
+    printf("; %s:%u\n[volume %s]\n", CMD_SHOWN(v->file), v->line, v->name);
     for (unsigned i = 0; i < v->n_said; i++)
         print_setting(&v->said[i]);
     return 0;
@@ -122,9 +136,57 @@ static int check(const struct conf *c)
     return 0;
 }
 
+static int keys_json(void)
+{
+    struct json_object *list = json_object_new_array();
+    struct conf_key k;
+
+    for (unsigned i = 0; conf_key(&k, i); i++) {
+        struct json_object *one = json_object_new_object();
+
+        json_object_object_add(one, "key", cmd_json_string(k.name));
+        json_object_object_add(one, "value", cmd_json_string(k.value));
+        json_object_object_add(one, "help", cmd_json_string(k.help));
+        json_object_object_add(one, "in_defaults", json_object_new_boolean(k.in_defaults));
+        json_object_object_add(one, "system_only", json_object_new_boolean(k.system_only));
+        json_object_array_add(list, one);
+    }
+    return cmd_json_print(list);
+}
+
+static int keys(const struct request *q)
+{
+    struct conf_key k;
+
+    if (q->json)
+        return keys_json();
+    for (unsigned i = 0; conf_key(&k, i); i++) {
+        char form[64];
+
+        snprintf(form, sizeof(form), "%s = %s", k.name, k.value);
+        printf("%-26s %s%s\n", form, k.help,
+               k.system_only    ? "; in a [volume NAME] in /etc only"
+               : !k.in_defaults ? "; in a [volume NAME] only"
+                                : "");
+    }
+    return 0;
+}
+
+/* Which of check, show and keys the words begin with; leaves *ret when it is none. */
+static bool take_what(enum what *ret, const char *word)
+{
+    static const char *const names[] = {[CHECK] = "check", [SHOW] = "show", [KEYS] = "keys"};
+
+    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(word, names[i]) == 0) {
+            *ret = (enum what)i;
+            return true;
+        }
+    return false;
+}
+
 static int take_words(struct request *q, int argc, char **argv)
 {
-    bool shows;
     int opt;
 
     optind = 0; /* start anew, and let getopt_long forget what it knows of another argv */
@@ -142,15 +204,16 @@ static int take_words(struct request *q, int argc, char **argv)
     if (q->help)
         return 0;
     if (optind == argc)
-        return cmd_usage(&cmd_config, "check or show?");
-    shows = strcmp(argv[optind], "show") == 0;
-    if (!shows && strcmp(argv[optind], "check") != 0)
-        return cmd_usage(&cmd_config, "no \"config %s\"; there are check and show", argv[optind]);
-    if (argc - optind != (shows ? 2 : 1))
-        return cmd_usage(&cmd_config, shows ? "show takes one NAME" : "check takes no argument");
-    if (q->json && !shows)
-        return cmd_usage(&cmd_config, "--json is for show");
-    q->name = shows ? argv[optind + 1] : NULL;
+        return cmd_usage(&cmd_config, "check, show or keys?");
+    if (!take_what(&q->what, argv[optind]))
+        return cmd_usage(&cmd_config, "no \"config %s\"; there are check, show and keys",
+                         argv[optind]);
+    if (argc - optind != (q->what == SHOW ? 2 : 1))
+        return cmd_usage(&cmd_config, q->what == SHOW ? "show takes one NAME"
+                                                      : "check and keys take no argument");
+    if (q->json && q->what == CHECK)
+        return cmd_usage(&cmd_config, "--json is for show and keys");
+    q->name = q->what == SHOW ? argv[optind + 1] : NULL;
     return 0;
 }
 
@@ -165,6 +228,8 @@ static int config(int argc, char **argv)
         return r;
     if (q.help)
         return cmd_help(&cmd_config);
+    if (q.what == KEYS)
+        return keys(&q);
     report_stderr_init(&rep, q.name != NULL ? "config show" : "config check", q.name);
     r = conf_read(&c, &rep);
     if (r == 0)
@@ -175,7 +240,7 @@ static int config(int argc, char **argv)
 
 const struct command cmd_config = {
     .name = "config",
-    .summary = "the configuration files: check, show",
+    .summary = "the configuration files: check, show, keys",
     .usage = usage,
     .run = config,
 };

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "conf/config.h"
 
-/* Keys are the words of -o (options.c, which also checks their values) and the table below. Words
- * without a value are switched by yes and no; a no in a volume takes back a yes of [defaults]. */
+/* Keys are in keys.c; options.c checks the values of those that are words of -o. Words without a
+ * value are switched by yes and no; a no in a volume takes back a yes of [defaults]. */
 
 #include "base/auto.h"
 #include "conf/expand.h"
 #include "conf/ini.h"
+#include "conf/keys.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -24,27 +25,6 @@ struct conf {
     struct conf_volume *volumes;
     unsigned n_volumes;
 };
-
-enum kind { OPTION, PATH, SWITCH, FILESYSTEM, VOLUME, USER };
-
-/* Those of the words of -o that are named here are paths. */
-static const struct key {
-    const char *name;
-    enum kind kind;
-    bool option, not_default;
-} keys[] = {
-    {"container", PATH, false, true},
-    {"mountpoint", PATH, false, true},
-    {"filesystem", FILESYSTEM, false, false},
-    {"login", SWITCH, false, false},
-    {"owner", USER, false, true},
-    {"after", VOLUME, false, true},
-    {"header", PATH, true, true},
-    {"keyfile", PATH, true, false},
-    {"passphrase-file", PATH, true, false},
-    {"name", OPTION, true, true},
-};
-#define N_KEYS (sizeof(keys) / sizeof(keys[0]))
 
 /* Where a value stands; also a report that puts this in front of what options.c says. */
 struct where {
@@ -65,21 +45,6 @@ static void say_where(struct report *rep, enum report_level level, const char *t
 static struct where where(const char *file, unsigned line, struct report *rep)
 {
     return (struct where){.rep = {.say = say_where}, .to = rep, .file = file, .line = line};
-}
-
-static const struct key *find_key(const char *name)
-{
-    for (size_t i = 0; i < N_KEYS; i++)
-        if (strcmp(keys[i].name, name) == 0)
-            return &keys[i];
-    return NULL;
-}
-
-bool conf_key_is_path(const char *key)
-{
-    const struct key *k = find_key(key);
-
-    return k != NULL && k->kind == PATH;
 }
 
 static const struct conf_word_help *find_word(const char *name)
@@ -142,15 +107,11 @@ int conf_add(struct conf *c, const char *file, bool system, const char *text, si
 static int unknown_key(struct where *w, const char *name)
 {
     char allowed[REPORT_LINE] = "";
-    const struct conf_word_help *word;
+    struct conf_key k;
     size_t n = 0;
 
-    for (size_t i = 0; i < N_KEYS; i++)
-        if (!keys[i].option)
-            n += (size_t)snprintf(allowed + n, sizeof(allowed) - n, "%s, ", keys[i].name);
-    for (unsigned i = 0; (word = conf_options_help(i)) != NULL && n < sizeof(allowed); i++)
-        n += (size_t)snprintf(allowed + n, sizeof(allowed) - n, "%s%s", i > 0 ? ", " : "",
-                              word->name);
+    for (unsigned i = 0; conf_key(&k, i) && n < sizeof(allowed); i++)
+        n += (size_t)snprintf(allowed + n, sizeof(allowed) - n, "%s%s", i > 0 ? ", " : "", k.name);
     return report_error(&w->rep, EUCLEAN, "unknown key \"%.100s\" (there are: %s)", name, allowed);
 }
 
@@ -188,15 +149,16 @@ static char *option_word(const struct conf_said *s)
 }
 
 /* A value that takes nothing but what is written here. */
-static int check_value(const struct key *k, const struct conf_said *s, struct where *w)
+static int check_value(const struct conf_key *k, const struct conf_said *s, struct where *w)
 {
     const char *takes = NULL;
 
-    if (k->kind == PATH && s->value[0] != '/')
+    if (k->kind == CONF_PATH && s->value[0] != '/')
         takes = "a path that begins with / or ~";
-    if (k->kind == SWITCH && is_yes(s->value) < 0)
+    if (k->kind == CONF_SWITCH && is_yes(s->value) < 0)
         takes = "yes or no";
-    if (k->kind == FILESYSTEM && strcmp(s->value, "auto") != 0 && strcmp(s->value, "none") != 0)
+    if (k->kind == CONF_FILESYSTEM && strcmp(s->value, "auto") != 0 &&
+        strcmp(s->value, "none") != 0)
         takes = "auto (mount what is on the disk) or none (the image only)";
     if (takes == NULL)
         return 0;
@@ -227,24 +189,25 @@ static int check_option(const struct conf_said *s, struct where *w)
 static int take_setting(struct conf_volume *v, const struct file *f, const struct conf_setting *s,
                         const struct conf_user *u, struct report *rep)
 {
-    const struct key *k = find_key(s->key);
     struct where w = where(f->name, s->line, rep);
     struct conf_said said = {
         .key = s->key, .file = f->name, .line = s->line, .by_default = s->volume[0] == '\0'};
     struct conf_said *grown = NULL;
     AUTO_FREE char *value = NULL;
     const char *why = "";
+    struct conf_key k;
+    bool known = conf_key_find(&k, s->key); /* unknown ones have been said */
     int r = 0;
 
-    if (k != NULL && k->kind == PATH)
+    if (known && k.kind == CONF_PATH)
         r = conf_expand(&value, s->value, u, &why);
     else if ((value = strdup(s->value)) == NULL)
         r = -ENOMEM;
     if (r == -EUCLEAN)
         return report_error(&w.rep, EUCLEAN, "%s: %s", s->key, why);
     said.value = value;
-    if (r == 0 && k != NULL)
-        r = check_value(k, &said, &w);
+    if (r == 0 && known)
+        r = check_value(&k, &said, &w);
     if (r == 0)
         r = check_option(&said, &w);
     if (r == 0 && (grown = realloc(v->said, (v->n_said + 1) * sizeof(*grown))) == NULL)
@@ -267,11 +230,27 @@ static const struct conf_setting *find_setting(const struct file *f, const char 
     return NULL;
 }
 
-/* Is what file i says in [defaults] said again by the user's file? */
+/* Does a section of f say this key itself, or a word that excludes it? A "no" excludes nothing, but
+ * for discard and nodiscard, where it means the other. */
+static bool overrules(const struct file *f, const char *section, const char *key)
+{
+    for (unsigned i = 0; i < f->ini.n; i++) {
+        const struct conf_setting *s = &f->ini.settings[i];
+
+        if (strcmp(s->volume, section) == 0 &&
+            (strcmp(s->key, key) == 0 ||
+             (conf_options_exclude(s->key, key) &&
+              (strcmp(s->value, "no") != 0 || strstr(s->key, "discard") != NULL))))
+            return true;
+    }
+    return false;
+}
+
+/* Is what file i says in [defaults] overruled by the user's file? */
 static bool default_is_replaced(const struct conf *c, unsigned i, const char *key)
 {
     for (unsigned j = i + 1; j < c->n_files; j++)
-        if (find_setting(&c->files[j], "", key) != NULL)
+        if (!c->files[j].system && overrules(&c->files[j], "", key))
             return true;
     return false;
 }
@@ -285,8 +264,8 @@ static int take_defaults(struct conf *c, struct conf_volume *v, const struct fil
         for (unsigned j = 0; r == 0 && j < c->files[i].ini.n; j++) {
             const struct conf_setting *s = &c->files[i].ini.settings[j];
 
-            if (s->volume[0] == '\0' && s->key[0] != '\0' &&
-                find_setting(own, v->name, s->key) == NULL && !default_is_replaced(c, i, s->key))
+            if (s->volume[0] == '\0' && s->key[0] != '\0' && !overrules(own, v->name, s->key) &&
+                !default_is_replaced(c, i, s->key))
                 r = take_setting(v, &c->files[i], s, u, rep);
         }
     return r;
@@ -383,7 +362,7 @@ static int check_key(const struct conf *c, unsigned i, const struct conf_setting
 {
     const struct file *f = &c->files[i], *twin = f->system ? earlier_file(c, i, s) : NULL;
     struct where w = where(f->name, s->line, rep);
-    const struct key *k = find_key(s->key);
+    struct conf_key k;
 
     if (s->key[0] == '\0') {
         if (s->volume[0] != '\0' && twin != NULL)
@@ -391,13 +370,13 @@ static int check_key(const struct conf *c, unsigned i, const struct conf_setting
                                 twin->name, find_setting(twin, s->volume, "")->line);
         return 0;
     }
-    if (k == NULL && find_word(s->key) == NULL)
+    if (!conf_key_find(&k, s->key))
         return unknown_key(&w, s->key);
     if (s->volume[0] != '\0')
-        return k != NULL && k->kind == USER && !f->system
+        return k.system_only && !f->system
                    ? report_error(&w.rep, EUCLEAN, "owner is for the files in /etc only")
                    : 0;
-    if (k != NULL && k->not_default)
+    if (!k.in_defaults)
         return report_error(&w.rep, EUCLEAN, "%s is for a [volume NAME], not for [defaults]",
                             s->key);
     if (twin != NULL)
@@ -500,8 +479,11 @@ int conf_settle(struct conf *c, struct report *rep)
         if (r < 0)
             status = r;
     }
-    for (unsigned i = 0; status == 0 && i < c->n_volumes; i++)
-        status = check_order(c, &c->volumes[i], rep);
+    for (unsigned i = 0; i < c->n_volumes; i++) {
+        r = check_order(c, &c->volumes[i], rep);
+        if (r < 0)
+            status = r;
+    }
     return status;
 }
 

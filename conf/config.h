@@ -24,7 +24,7 @@ struct conf_said {
 struct conf_volume {
     const char *name, *file; /* file and line of [volume NAME] */
     unsigned line;
-    struct conf_said *said; /* those of [defaults] that the volume does not say itself, then its */
+    struct conf_said *said; /* those of [defaults] that hold for it, then its own */
     unsigned n_said;
     const char *container;          /* absolute */
     const char *mountpoint;         /* absolute; NULL: not said */
@@ -47,9 +47,6 @@ int conf_settle(struct conf *c, struct report *rep);
 /* In the order of the files; NULL after the last. */
 const struct conf_volume *conf_volume(const struct conf *c, unsigned i);
 const struct conf_volume *conf_find(const struct conf *c, const char *name);
-
-/* Are ~ % and ${} replaced in the values of this key? */
-bool conf_key_is_path(const char *key);
 
 /* Apply v's mount options, its name and its owner to a struct that holds none yet. -EINVAL as
  * conf_options_apply(), which conf_settle() has refused already. */

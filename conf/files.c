@@ -65,6 +65,8 @@ static int add_file(struct conf *c, const char *path, bool system, struct report
     if (fd < 0 && errno == ELOOP)
         return report_error(rep, EUCLEAN, "%s: it is a symbolic link (put the file itself there)",
                             path);
+    if (fd < 0 && errno == ENXIO) /* a socket, or a device that is gone */
+        return report_error(rep, EUCLEAN, "%s: it is not a regular file", path);
     if (fd < 0)
         return report_errno(rep, errno, "%s", path);
     r = check_file(fd, path, system, rep);
@@ -97,7 +99,7 @@ static int add_folder(struct conf *c, const char *system, struct report *rep)
 
     snprintf(path, sizeof(path), "%s/conf.d", system);
     n = scandir(path, &list, is_config, by_name);
-    if (n < 0 && errno != ENOENT && errno != ENOTDIR)
+    if (n < 0 && errno != ENOENT)
         return report_errno(rep, errno, "%s", path);
     for (int i = 0; i < n; i++) {
         int r;

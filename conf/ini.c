@@ -125,6 +125,15 @@ static bool is_quoted_well(const char *value)
     return *end == '\0' || *end == '#' || *end == ';';
 }
 
+/* "/srv/disk#2" would become "/srv/disk", another container, in silence. */
+static bool is_cut_off(const char *value)
+{
+    const char *mark = strpbrk(value, ";#");
+
+    return value[0] != '"' && value[0] != '\'' && mark != NULL && mark > value &&
+           strchr(" \t", mark[-1]) == NULL;
+}
+
 static int take_setting(struct reader *r, char *line)
 {
     char *value = strchr(line, '=');
@@ -143,6 +152,11 @@ static int take_setting(struct reader *r, char *line)
         return 0;
     if (value[0] == '\0' || value[0] == '#' || value[0] == ';')
         return report_error(r->rep, EUCLEAN, "%s:%u: %s has no value", r->file, r->line, key);
+    if (is_cut_off(value))
+        return report_error(r->rep, EUCLEAN,
+                            "%s:%u: %s: a value with %c in it needs quotes, a comment a blank "
+                            "before it",
+                            r->file, r->line, key, *strpbrk(value, ";#"));
     if (!is_quoted_well(value))
         return report_error(r->rep, EUCLEAN,
                             "%s:%u: %s: something between quotes, and behind them only a comment",
@@ -157,8 +171,10 @@ static int take_line(struct reader *r, const char *text, size_t len)
 
     if (len > LINE_LEN)
         return wrong(r, "a line has up to 1000 bytes");
+    if (len > 0 && text[len - 1] == '\r')
+        len--;
     for (size_t i = 0; i < len; i++)
-        if (((unsigned char)text[i] < ' ' && text[i] != '\t' && text[i] != '\r') || text[i] == 0x7f)
+        if (((unsigned char)text[i] < ' ' && text[i] != '\t') || text[i] == 0x7f)
             return wrong(r, "a control character");
     memcpy(copy, text, len);
     copy[len] = '\0';

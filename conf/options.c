@@ -342,6 +342,14 @@ bool conf_options_knows(const char *word)
     return name != NULL && (is_ignored(name) || find_word(name) != NULL);
 }
 
+bool conf_options_exclude(const char *a, const char *b)
+{
+    const struct word *one = find_word(a), *other = find_word(b);
+
+    return one != NULL && other != NULL && one != other && one->choice != ALONE &&
+           one->choice == other->choice;
+}
+
 static int unknown_word(const char *name, struct report *rep)
 {
     char allowed[REPORT_LINE] = "";

@@ -24,6 +24,8 @@ void conf_mount_done(struct conf_mount *m);
 int conf_options_apply(struct conf_mount *m, const char *words, struct report *rep);
 /* Is "word" or "word=value" one that conf_options_apply knows, whatever its value? */
 bool conf_options_knows(const char *word);
+/* Are these two words that exclude each other? A word excludes itself never. */
+bool conf_options_exclude(const char *a, const char *b);
 
 /* The words in the table's order, for --help: name, the value's form or NULL, one line of help.
  * NULL after the last. */

@@ -84,6 +84,10 @@ static void faults_are_named_by_file_line_and_key(void **state)
         {IN_VOLUME "keyfile = ; none\n", "own:3: keyfile has no value"},
         {IN_VOLUME "keyfile = \"/a\n", "own:3: keyfile: something between quotes"},
         {IN_VOLUME "keyfile = \"/a\" b\n", "own:3: keyfile: something between quotes"},
+        {IN_VOLUME "keyfile = /a#2\n",
+         "own:3: keyfile: a value with # in it needs quotes, a comment a blank before it"},
+        {IN_VOLUME "keyfile = /a; none\n", "own:3: keyfile: a value with ; in it needs quotes"},
+        {IN_VOLUME "keyfile = /a\r/b\n", "own:3: a control character"},
         {IN_VOLUME "keyfile\n", "own:3: a line is KEY = VALUE"},
         {IN_VOLUME "Keyfile = /a\n", "own:3: a key is of a-z 0-9 _ -"},
         {IN_VOLUME "keyfile = /a \\\n", "own:3: a line does not go on in the next"},
@@ -246,6 +250,25 @@ static void a_volume_overrules_its_defaults(void **state)
     conf_free(c);
 }
 
+static void what_excludes_a_default_takes_its_place(void **state)
+{
+    static const char system[] = "[defaults]\nallow_other = yes\ndiscard = no\n"
+                                 "passphrase-file = /sys\n";
+    static const char own[] =
+        "[defaults]\npassphrase-command = pass\n" IN_VOLUME "allow_root = yes\nnodiscard = no\n"
+        "[volume w]\ncontainer = /w\nallow_root = no\n";
+    struct conf *c = read_good(system, own);
+    const struct conf_volume *v = conf_find(c, "v"), *w = conf_find(c, "w");
+
+    (void)state;
+    assert_int_equal(v->n_said, 4); /* nothing of the system's is left */
+    assert_string_equal(said(v, "passphrase-command")->file, "own");
+    assert_string_equal(said(v, "allow_root")->value, "yes");
+    assert_string_equal(said(v, "nodiscard")->value, "no");
+    assert_string_equal(said(w, "allow_other")->value, "yes"); /* a no excludes nothing */
+    conf_free(c);
+}
+
 static void a_users_volume_stands_for_the_systems(void **state)
 {
     struct conf *c = read_good("[volume v]\ncontainer = /sys\nthreads = 2\n", IN_VOLUME);
@@ -326,6 +349,7 @@ int main(void)
         cmocka_unit_test(every_key_arrives_with_its_line),
         cmocka_unit_test(a_word_of_the_options_is_a_key),
         cmocka_unit_test(a_volume_overrules_its_defaults),
+        cmocka_unit_test(what_excludes_a_default_takes_its_place),
         cmocka_unit_test(a_users_volume_stands_for_the_systems),
         cmocka_unit_test(circles_of_after_are_refused),
         cmocka_unit_test(limits_hold),
