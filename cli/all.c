@@ -6,13 +6,13 @@
 
 #include "base/auto.h"
 #include "base/run.h"
+#include "cli/named.h"
 #include "cli/teardown.h"
 #include "conf/files.h"
 #include "fuse/registry.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,17 +23,6 @@ struct all {
     enum fate *fate; /* of each volume, by its place in conf */
     struct report *rep;
 };
-
-/* A volume of a system file without an owner is root's. */
-static bool is_ours(const struct conf_volume *v)
-{
-    const struct passwd *owner;
-
-    if (v->owner == NULL)
-        return !v->system || geteuid() == 0;
-    owner = getpwnam(v->owner);
-    return owner != NULL && owner->pw_uid == geteuid();
-}
 
 static bool is_mounted(const struct conf_volume *v)
 {
@@ -99,7 +88,7 @@ int cmd_mount_all(bool login_only, struct report *rep)
     if (fate == NULL)
         r = report_errno(rep, ENOMEM, "cannot mount all volumes");
     for (unsigned i = 0; fate != NULL && (v = conf_volume(c, i)) != NULL; i++)
-        if (is_ours(v) && (v->login || !login_only) && mount_in_order(&a, i) == FAILED)
+        if (cmd_named_is_ours(v) && (v->login || !login_only) && mount_in_order(&a, i) == FAILED)
             r = -EIO;
     conf_free(c);
     return r;

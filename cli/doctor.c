@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/doctor.h"
 
-/* hushvol doctor: prints what doctor_checks.c found, one line a finding. */
+/* hushvol doctor: asks doctor_checks.c (the machine), doctor_config.c (configuration, volumes) and
+ * doctor_login.c, and prints what they found, one line a finding. */
 
 #include "cli/command.h"
 #include "cli/json.h"
+#include "conf/config.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -14,7 +16,8 @@
 static const char usage[] =
     "Usage: hushvol doctor [--json]\n"
     "\n"
-    "Says what stands in the way on this machine for the user who asks, one line each:\n"
+    "Says what stands in the way for the user who asks: on this machine, in the configuration files\n"
+    "and what your volumes name there, and at login (PAM, sshd, systemd). One line each:\n"
     "\n"
     "  ok      all is well\n"
     "  warn    something will not work, or not well; mounting does\n"
@@ -73,6 +76,17 @@ static bool something_fails(const struct doctor *d)
         if (d->findings[i].level == DOCTOR_FAIL)
             return true;
     return false;
+}
+
+void doctor_examine(struct doctor *d)
+{
+    struct conf *c = NULL;
+
+    d->n = 0;
+    doctor_machine(d);
+    doctor_config(d, &c);
+    doctor_login(d, c);
+    conf_free(c);
 }
 
 static int doctor(int argc, char **argv)

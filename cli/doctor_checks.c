@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/doctor.h"
 
-/* One function per check, in the order in which mounting meets the things they look at. Each asks
- * the kernel or the file itself rather than guessing from versions and distributions. */
+/* The machine: one function per check, in the order in which mounting meets the things they look
+ * at. Each asks the kernel or the file itself rather than guessing from versions and distributions.
+ */
 
 #include "base/auto.h"
 #include "base/run.h"
@@ -15,7 +16,6 @@
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <mntent.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,54 +26,16 @@
 #define ROOM_LOW (UINT64_C(64) << 20)
 #define KDF_DEFAULT (UINT64_C(256) << 20)
 
-static void found(struct doctor *d, enum doctor_level level, const char *check, const char *fix,
-                  const char *fmt, ...) __attribute__((format(printf, 5, 6)));
-
-static void found(struct doctor *d, enum doctor_level level, const char *check, const char *fix,
-                  const char *fmt, ...)
-{
-    struct doctor_finding *f = &d->findings[d->n];
-    va_list ap;
-
-    if (d->n == DOCTOR_FINDINGS)
-        return;
-    *f = (struct doctor_finding){.level = level, .check = check, .fix = fix};
-    va_start(ap, fmt);
-    vsnprintf(f->text, sizeof(f->text), fmt, ap);
-    va_end(ap);
-    d->n++;
-}
-
 static bool is_root(void)
 {
     return geteuid() == 0;
-}
-
-/* The first line of a small file that begins with key, what follows the key. */
-static bool read_field(const char *path, const char *key, char *out, size_t size)
-{
-    size_t key_len = strlen(key);
-    char line[4096];
-    FILE *f = fopen(path, "re");
-    bool hit = false;
-
-    if (f == NULL)
-        return false;
-    while (!hit && fgets(line, sizeof(line), f) != NULL)
-        hit = strncmp(line, key, key_len) == 0;
-    fclose(f);
-    if (!hit)
-        return false;
-    line[strcspn(line, "\n")] = '\0';
-    snprintf(out, size, "%s", line + key_len + strspn(line + key_len, " \t:"));
-    return true;
 }
 
 static bool have_capability(unsigned cap)
 {
     char hex[32];
 
-    return read_field("/proc/self/status", "CapEff", hex, sizeof(hex)) &&
+    return doctor_field("/proc/self/status", "CapEff", hex, sizeof(hex)) &&
            strtoull(hex, NULL, 16) >> cap & 1;
 }
 
@@ -83,26 +45,27 @@ static void check_fuse_device(struct doctor *d)
     AUTO_FD int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 
     if (fd >= 0)
-        found(d, DOCTOR_OK, check, NULL, "/dev/fuse can be opened");
+        doctor_found(d, DOCTOR_OK, check, NULL, "/dev/fuse can be opened");
     else if (errno == ENOENT || errno == ENODEV || errno == ENXIO)
-        found(d, DOCTOR_FAIL, check,
-              "as root: modprobe fuse; in a container: start it with --device /dev/fuse",
-              "there is no /dev/fuse here, or the kernel has no FUSE");
+        doctor_found(d, DOCTOR_FAIL, check,
+                     "as root: modprobe fuse; in a container: start it with --device /dev/fuse",
+                     "there is no /dev/fuse here, or the kernel has no FUSE");
     else
-        found(d, DOCTOR_FAIL, check,
-              "as root: chmod 0666 /dev/fuse (usual, and safe: who may mount is decided elsewhere)",
-              "/dev/fuse cannot be opened: %s", strerror(errno));
+        doctor_found(
+            d, DOCTOR_FAIL, check,
+            "as root: chmod 0666 /dev/fuse (usual, and safe: who may mount is decided elsewhere)",
+            "/dev/fuse cannot be opened: %s", strerror(errno));
 }
 
 static void check_root_may_mount(struct doctor *d)
 {
     if (have_capability(CAP_SYS_ADMIN))
-        found(d, DOCTOR_OK, "mount", NULL, "root mounts directly, without fusermount3");
+        doctor_found(d, DOCTOR_OK, "mount", NULL, "root mounts directly, without fusermount3");
     else
-        found(d, DOCTOR_FAIL, "mount",
-              "start the container with --cap-add SYS_ADMIN (and --security-opt "
-              "apparmor=unconfined where AppArmor is used)",
-              "this root may not mount: it lacks CAP_SYS_ADMIN");
+        doctor_found(d, DOCTOR_FAIL, "mount",
+                     "start the container with --cap-add SYS_ADMIN (and --security-opt "
+                     "apparmor=unconfined where AppArmor is used)",
+                     "this root may not mount: it lacks CAP_SYS_ADMIN");
 }
 
 static void check_fusermount(struct doctor *d)
@@ -113,26 +76,27 @@ static void check_fusermount(struct doctor *d)
     struct stat st;
 
     if (run_find(path, sizeof(path), "fusermount3") < 0 || stat(path, &st) < 0) {
-        found(d, DOCTOR_FAIL, check, "apt-get install fuse3",
-              "there is no fusermount3, which mounts for users");
+        doctor_found(d, DOCTOR_FAIL, check, "apt-get install fuse3",
+                     "there is no fusermount3, which mounts for users");
         return;
     }
-    read_field("/proc/self/status", "NoNewPrivs", no_new_privs, sizeof(no_new_privs));
+    doctor_field("/proc/self/status", "NoNewPrivs", no_new_privs, sizeof(no_new_privs));
     if (!(st.st_mode & S_ISUID) || st.st_uid != 0)
-        found(d, DOCTOR_FAIL, check, "reinstall the package fuse3, or as root: chmod u+s its file",
-              "%s is not setuid root", path);
+        doctor_found(d, DOCTOR_FAIL, check,
+                     "reinstall the package fuse3, or as root: chmod u+s its file",
+                     "%s is not setuid root", path);
     else if (statvfs(path, &fs) == 0 && fs.f_flag & ST_NOSUID)
-        found(d, DOCTOR_FAIL, check, "mount that file system without nosuid",
-              "%s is on a file system mounted nosuid", path);
+        doctor_found(d, DOCTOR_FAIL, check, "mount that file system without nosuid",
+                     "%s is on a file system mounted nosuid", path);
     else if (no_new_privs[0] == '1')
-        found(d, DOCTOR_FAIL, check,
-              "allow it: NoNewPrivileges=no in a unit, no --security-opt no-new-privileges",
-              "this session may gain no privileges, so %s cannot mount", path);
+        doctor_found(d, DOCTOR_FAIL, check,
+                     "allow it: NoNewPrivileges=no in a unit, no --security-opt no-new-privileges",
+                     "this session may gain no privileges, so %s cannot mount", path);
     else if (access("/etc/mtab", R_OK) < 0)
-        found(d, DOCTOR_FAIL, check, "as root: ln -s ../proc/self/mounts /etc/mtab",
-              "there is no /etc/mtab, so %s can mount, but not unmount", path);
+        doctor_found(d, DOCTOR_FAIL, check, "as root: ln -s ../proc/self/mounts /etc/mtab",
+                     "there is no /etc/mtab, so %s can mount, but not unmount", path);
     else
-        found(d, DOCTOR_OK, check, NULL, "%s is setuid root", path);
+        doctor_found(d, DOCTOR_OK, check, NULL, "%s is setuid root", path);
 }
 
 static void check_mounting(struct doctor *d)
@@ -149,31 +113,17 @@ static void check_allow_other(struct doctor *d)
     char rest[8];
 
     if (is_root())
-        found(d, DOCTOR_OK, check, NULL, "root may always use -o allow_root and allow_other");
-    else if (read_field("/etc/fuse.conf", "user_allow_other", rest, sizeof(rest)))
-        found(d, DOCTOR_OK, check, NULL,
-              "user_allow_other is set; for root's losetup mount with -o allow_root");
+        doctor_found(d, DOCTOR_OK, check, NULL,
+                     "root may always use -o allow_root and allow_other");
+    else if (doctor_field("/etc/fuse.conf", "user_allow_other", rest, sizeof(rest)))
+        doctor_found(d, DOCTOR_OK, check, NULL,
+                     "user_allow_other is set; for root's losetup mount with -o allow_root");
     else
-        found(d, DOCTOR_WARN, check,
-              "as root: echo user_allow_other >>/etc/fuse.conf, then mount with -o allow_root",
-              "nobody but you can reach your image, not even root: losetup as root fails with "
-              "\"Permission denied\"");
-}
-
-/* Newer profiles of fusermount3 name the places where it may mount. */
-static void check_apparmor(struct doctor *d)
-{
-    char enabled[8];
-
-    if (is_root() || access("/etc/apparmor.d/fusermount3", F_OK) < 0 ||
-        access("/etc/apparmor.d/disable/fusermount3", F_OK) == 0 ||
-        !read_field("/sys/module/apparmor/parameters/enabled", "Y", enabled, sizeof(enabled)))
-        return;
-    found(d, DOCTOR_WARN, "apparmor",
-          "mount there, or as root add a rule to /etc/apparmor.d/local/fusermount3 and run "
-          "apparmor_parser -r /etc/apparmor.d/fusermount3",
-          "AppArmor lets fusermount3 mount in some places only (home, /mnt, /media, /tmp, "
-          "/run/user); elsewhere \"Permission denied\"");
+        doctor_found(
+            d, DOCTOR_WARN, check,
+            "as root: echo user_allow_other >>/etc/fuse.conf, then mount with -o allow_root",
+            "nobody but you can reach your image, not even root: losetup as root fails with "
+            "\"Permission denied\"");
 }
 
 static unsigned count_fuse_mounts(void)
@@ -197,13 +147,14 @@ static void check_mount_max(struct doctor *d)
 
     if (is_root())
         return;
-    if (read_field("/etc/fuse.conf", "mount_max = ", text, sizeof(text)))
+    if (doctor_field("/etc/fuse.conf", "mount_max = ", text, sizeof(text)))
         max = (unsigned)strtoul(text, NULL, 10);
     if (n < max)
-        found(d, DOCTOR_OK, "fuse-mounts", NULL, "%u FUSE mounts of at most %u", n, max);
+        doctor_found(d, DOCTOR_OK, "fuse-mounts", NULL, "%u FUSE mounts of at most %u", n, max);
     else
-        found(d, DOCTOR_FAIL, "fuse-mounts", "unmount some, or raise mount_max in /etc/fuse.conf",
-              "there are %u FUSE mounts already, and users may make no more than %u", n, max);
+        doctor_found(
+            d, DOCTOR_FAIL, "fuse-mounts", "unmount some, or raise mount_max in /etc/fuse.conf",
+            "there are %u FUSE mounts already, and users may make no more than %u", n, max);
 }
 
 static void check_request_size(struct doctor *d)
@@ -211,14 +162,14 @@ static void check_request_size(struct doctor *d)
     char text[32];
     unsigned long pages;
 
-    if (!read_field("/proc/sys/fs/fuse/max_pages_limit", "", text, sizeof(text)))
+    if (!doctor_field("/proc/sys/fs/fuse/max_pages_limit", "", text, sizeof(text)))
         return;
     pages = strtoul(text, NULL, 10);
     if (pages * (unsigned long)sysconf(_SC_PAGESIZE) >= 1 << 20)
-        found(d, DOCTOR_OK, "fuse-requests", NULL, "requests of 1 MiB are possible");
+        doctor_found(d, DOCTOR_OK, "fuse-requests", NULL, "requests of 1 MiB are possible");
     else
-        found(d, DOCTOR_WARN, "fuse-requests", "as root: sysctl fs.fuse.max_pages_limit=256",
-              "the kernel limits FUSE requests to %lu pages, which costs speed", pages);
+        doctor_found(d, DOCTOR_WARN, "fuse-requests", "as root: sysctl fs.fuse.max_pages_limit=256",
+                     "the kernel limits FUSE requests to %lu pages, which costs speed", pages);
 }
 
 static void check_loop(struct doctor *d)
@@ -229,20 +180,22 @@ static void check_loop(struct doctor *d)
 
     if (!is_root()) {
         if (run_find(path, sizeof(path), "fuse2fs") == 0)
-            found(d, DOCTOR_OK, check, NULL, "attach mounts ext4 through %s, no root needed", path);
+            doctor_found(d, DOCTOR_OK, check, NULL, "attach mounts ext4 through %s, no root needed",
+                         path);
         else
-            found(d, DOCTOR_WARN, check, "apt-get install fuse2fs",
-                  "attach without root needs fuse2fs");
+            doctor_found(d, DOCTOR_WARN, check, "apt-get install fuse2fs",
+                         "attach without root needs fuse2fs");
         return;
     }
     fd = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
     if (fd >= 0)
-        found(d, DOCTOR_OK, check, NULL, "loop devices can be made");
+        doctor_found(d, DOCTOR_OK, check, NULL, "loop devices can be made");
     else
-        found(d, DOCTOR_WARN, check,
-              "modprobe loop; in a container: start it with the loop devices, or as a user mount "
-              "with fuse2fs",
-              "attach cannot make a loop device: /dev/loop-control: %s", strerror(errno));
+        doctor_found(
+            d, DOCTOR_WARN, check,
+            "modprobe loop; in a container: start it with the loop devices, or as a user mount "
+            "with fuse2fs",
+            "attach cannot make a loop device: /dev/loop-control: %s", strerror(errno));
 }
 
 static void check_helpers(struct doctor *d)
@@ -261,10 +214,10 @@ static void check_helpers(struct doctor *d)
         if (helpers[i].root_only && !is_root())
             continue;
         if (run_find(path, sizeof(path), helpers[i].name) == 0)
-            found(d, DOCTOR_OK, helpers[i].name, NULL, "%s", path);
+            doctor_found(d, DOCTOR_OK, helpers[i].name, NULL, "%s", path);
         else
-            found(d, DOCTOR_WARN, helpers[i].name, helpers[i].fix, "not found; needed for %s",
-                  helpers[i].use);
+            doctor_found(d, DOCTOR_WARN, helpers[i].name, helpers[i].fix,
+                         "not found; needed for %s", helpers[i].use);
     }
 }
 
@@ -272,7 +225,7 @@ static bool have_swap(void)
 {
     char line[8];
 
-    return read_field("/proc/swaps", "/", line, sizeof(line));
+    return doctor_field("/proc/swaps", "/", line, sizeof(line));
 }
 
 static void check_memlock(struct doctor *d)
@@ -282,16 +235,17 @@ static void check_memlock(struct doctor *d)
 
     getrlimit(RLIMIT_MEMLOCK, &limit);
     if (limit.rlim_cur == RLIM_INFINITY || have_capability(CAP_IPC_LOCK))
-        found(d, DOCTOR_OK, check, NULL, "keys are kept out of swap");
+        doctor_found(d, DOCTOR_OK, check, NULL, "keys are kept out of swap");
     else if (!have_swap())
-        found(d, DOCTOR_OK, check, NULL,
-              "the limit for locked memory is %llu KiB, but there is no swap",
-              (unsigned long long)limit.rlim_cur / 1024);
+        doctor_found(d, DOCTOR_OK, check, NULL,
+                     "the limit for locked memory is %llu KiB, but there is no swap",
+                     (unsigned long long)limit.rlim_cur / 1024);
     else
-        found(d, DOCTOR_WARN, check,
-              "raise memlock to unlimited in /etc/security/limits.conf, or use encrypted swap",
-              "keys may be swapped to disk: the limit for locked memory is %llu KiB",
-              (unsigned long long)limit.rlim_cur / 1024);
+        doctor_found(
+            d, DOCTOR_WARN, check,
+            "raise memlock to unlimited in /etc/security/limits.conf, or use encrypted swap",
+            "keys may be swapped to disk: the limit for locked memory is %llu KiB",
+            (unsigned long long)limit.rlim_cur / 1024);
 }
 
 static bool has_word(const char *text, const char *word)
@@ -308,15 +262,15 @@ static void check_aes(struct doctor *d)
 {
     char flags[4096];
 
-    if (!read_field("/proc/cpuinfo", "flags", flags, sizeof(flags)) &&
-        !read_field("/proc/cpuinfo", "Features", flags, sizeof(flags)))
+    if (!doctor_field("/proc/cpuinfo", "flags", flags, sizeof(flags)) &&
+        !doctor_field("/proc/cpuinfo", "Features", flags, sizeof(flags)))
         return;
     if (has_word(flags, "aes"))
-        found(d, DOCTOR_OK, "aes", NULL, "the processor has AES instructions");
+        doctor_found(d, DOCTOR_OK, "aes", NULL, "the processor has AES instructions");
     else
-        found(d, DOCTOR_WARN, "aes",
-              "in a virtual machine: pass the host's processor model through",
-              "the processor has no AES instructions, so a core does some 100 MB/s");
+        doctor_found(d, DOCTOR_WARN, "aes",
+                     "in a virtual machine: pass the host's processor model through",
+                     "the processor has no AES instructions, so a core does some 100 MB/s");
 }
 
 static void check_kdf_memory(struct doctor *d)
@@ -326,13 +280,14 @@ static void check_kdf_memory(struct doctor *d)
 
     size_format(have, available);
     if (available / 4 * 3 >= KDF_DEFAULT)
-        found(d, DOCTOR_OK, "memory", NULL, "%s available, unlocking takes 256 MiB by default",
-              have);
+        doctor_found(d, DOCTOR_OK, "memory", NULL,
+                     "%s available, unlocking takes 256 MiB by default", have);
     else
-        found(d, DOCTOR_WARN, "memory",
-              "free some, or give the container a cheaper slot on a larger machine: hushvol key "
-              "add --kdf-memory 64M",
-              "%s available is too little to unlock most containers (256 MiB)", have);
+        doctor_found(
+            d, DOCTOR_WARN, "memory",
+            "free some, or give the container a cheaper slot on a larger machine: hushvol key "
+            "add --kdf-memory 64M",
+            "%s available is too little to unlock most containers (256 MiB)", have);
 }
 
 static void check_room(struct doctor *d, const char *check, const char *folder, const char *what)
@@ -342,17 +297,17 @@ static void check_room(struct doctor *d, const char *check, const char *folder, 
     uint64_t room;
 
     if (statvfs(folder, &fs) < 0) {
-        found(d, DOCTOR_WARN, check, NULL, "%s: %s", folder, strerror(errno));
+        doctor_found(d, DOCTOR_WARN, check, NULL, "%s: %s", folder, strerror(errno));
         return;
     }
     room = (uint64_t)fs.f_bavail * fs.f_frsize;
     size_format(free_text, room);
     if (fs.f_flag & ST_RDONLY)
-        found(d, DOCTOR_WARN, check, NULL, "%s is read only", what);
+        doctor_found(d, DOCTOR_WARN, check, NULL, "%s is read only", what);
     else if (room < ROOM_LOW)
-        found(d, DOCTOR_WARN, check, "make room", "only %s free in %s", free_text, what);
+        doctor_found(d, DOCTOR_WARN, check, "make room", "only %s free in %s", free_text, what);
     else
-        found(d, DOCTOR_OK, check, NULL, "%s free in %s", free_text, what);
+        doctor_found(d, DOCTOR_OK, check, NULL, "%s free in %s", free_text, what);
 }
 
 /* Keeps the words with which a folder is refused. */
@@ -376,14 +331,15 @@ static void check_runtime_folder(struct doctor *d)
     struct serve_folder folder;
 
     if (serve_folder_own(&folder, &words.rep) < 0)
-        found(d, DOCTOR_FAIL, check,
-              "remove what is in its place, or give it back to yourself with mode 0700", "%s",
-              words.text);
+        doctor_found(d, DOCTOR_FAIL, check,
+                     "remove what is in its place, or give it back to yourself with mode 0700",
+                     "%s", words.text);
     else if (!is_root() && strncmp(folder.path, "/tmp/", 5) == 0)
-        found(d, DOCTOR_WARN, check,
-              "log in through pam_systemd, or set XDG_RUNTIME_DIR to a folder that is yours alone",
-              "there is no /run/user/%u, so %s is used, which clean-up jobs may empty", geteuid(),
-              folder.path);
+        doctor_found(
+            d, DOCTOR_WARN, check,
+            "log in through pam_systemd, or set XDG_RUNTIME_DIR to a folder that is yours alone",
+            "there is no /run/user/%u, so %s is used, which clean-up jobs may empty", geteuid(),
+            folder.path);
     else
         check_room(d, check, folder.path, folder.path);
 }
@@ -393,14 +349,13 @@ static void check_current_folder(struct doctor *d)
     check_room(d, "space", ".", "the current folder");
 }
 
-void doctor_examine(struct doctor *d)
+void doctor_machine(struct doctor *d)
 {
     /* clang-format off */
     static void (*const checks[])(struct doctor *) = {
         check_fuse_device,
         check_mounting,
         check_allow_other,
-        check_apparmor,
         check_mount_max,
         check_request_size,
         check_loop,
@@ -413,7 +368,6 @@ void doctor_examine(struct doctor *d)
     };
     /* clang-format on */
 
-    d->n = 0;
     for (unsigned i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
         checks[i](d);
 }

@@ -4,8 +4,10 @@
 #include "conf/files.h"
 #include "fuse/record.h"
 
+#include <pwd.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Read once, when the first name needs it. */
 static struct conf *config;
@@ -62,4 +64,14 @@ int cmd_named_container(const char **word, const char **header, struct credentia
     if (key != NULL && !is_given(key))
         take_key(key, &words.vol.credential);
     return 0;
+}
+
+bool cmd_named_is_ours(const struct conf_volume *v)
+{
+    const struct passwd *owner;
+
+    if (v->owner == NULL)
+        return !v->system || geteuid() == 0;
+    owner = getpwnam(v->owner);
+    return owner != NULL && owner->pw_uid == geteuid();
 }

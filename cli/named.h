@@ -8,6 +8,8 @@
 #include "conf/config.h"
 #include "keystore/credential.h"
 
+#include <stdbool.h>
+
 /* A word with a / in it, or of something that is there, is a path; one that is no name neither asks
  * nor needs any configuration. 1 it is a volume; 0 it is not; else as conf_read(), said. */
 int cmd_named(const struct conf_volume **ret, const char *word, struct report *rep);
@@ -17,3 +19,6 @@ int cmd_named(const struct conf_volume **ret, const char *word, struct report *r
  * name nothing changes. header and key may be NULL. 0 or as above. */
 int cmd_named_container(const char **word, const char **header, struct credential_source *key,
                         struct report *rep);
+
+/* Is it the caller's? A volume of a system file without an owner is root's. */
+bool cmd_named_is_ours(const struct conf_volume *v);

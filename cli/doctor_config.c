@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/doctor.h"
+
+/* The caller's configuration: the files themselves, then for each volume what it names. Only looks:
+ * a container is opened for a moment to ask the kernel about locks, and nothing is read from it. */
+
+#include "base/auto.h"
+#include "base/size.h"
+#include "cli/doctor_place.h"
+#include "cli/named.h"
+#include "conf/expand.h"
+#include "conf/files.h"
+#include "fuse/registry.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+
+#define FAULTS_MAX 8
+
+static const char check_files[] = "config", check_volume[] = "volume";
+
+/* Makes a finding of each of the first faults, and counts the others. */
+struct faults {
+    struct report rep;
+    struct doctor *d;
+    unsigned n;
+};
+
+static void found_fault(struct report *rep, enum report_level level, const char *text)
+{
+    struct faults *f = container_of(rep, struct faults, rep);
+
+    if (level == REPORT_ERROR && f->n++ < FAULTS_MAX)
+        doctor_found(f->d, DOCTOR_WARN, check_files,
+                     "mend that file; until then no volume can be mounted by its name", "%s", text);
+}
+
+static void read_files(struct doctor *d, struct conf **ret)
+{
+    struct faults faults = {.rep.say = found_fault, .d = d};
+    unsigned n = 0, ours = 0;
+
+    if (conf_read(ret, &faults.rep) < 0) {
+        if (faults.n > FAULTS_MAX)
+            doctor_found(d, DOCTOR_WARN, check_files, "hushvol config check names all of them",
+                         "and %u faults more in the configuration files", faults.n - FAULTS_MAX);
+        return;
+    }
+    for (const struct conf_volume *v; (v = conf_volume(*ret, n)) != NULL; n++)
+        ours += cmd_named_is_ours(v);
+    if (n > 0)
+        doctor_found(d, DOCTOR_OK, check_files, NULL, "in order: %u volume%s, %u of them yours", n,
+                     n == 1 ? "" : "s", ours);
+}
+
+/* The value of a key that is a path, or of a switch. */
+static const struct conf_said *said(const struct conf_volume *v, const char *key)
+{
+    const struct conf_said *hit = NULL;
+
+    for (unsigned i = 0; i < v->n_said; i++)
+        if (strcmp(v->said[i].key, key) == 0)
+            hit = &v->said[i];
+    return hit;
+}
+
+static bool says(const struct conf_volume *v, const char *key, const char *value)
+{
+    const struct conf_said *s = said(v, key);
+
+    return s != NULL && strcmp(s->value, value) == 0;
+}
+
+/* A file that a volume names; key is the word for it, too. */
+static bool is_there(struct doctor *d, const struct conf_volume *v, const struct conf_said *s,
+                     int how)
+{
+    struct stat st;
+
+    if (stat(s->value, &st) < 0)
+        doctor_found(d, DOCTOR_WARN, check_volume,
+                     errno == ENOENT || errno == ENOTDIR
+                         ? "mount the disk that it is on, or correct that line"
+                         : "give yourself the way to it",
+                     "%s: its %s %s: %s (%s:%u)", v->name, s->key, s->value, strerror(errno),
+                     s->file, s->line);
+    else if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))
+        doctor_found(d, DOCTOR_WARN, check_volume, "correct that line",
+                     "%s: its %s %s is neither a file nor a block device (%s:%u)", v->name, s->key,
+                     s->value, s->file, s->line);
+    else if (access(s->value, how) < 0)
+        doctor_found(d, DOCTOR_WARN, check_volume,
+                     how & W_OK ? "as its owner: chmod u+rw, or ro = yes to read only"
+                                : "as its owner: chmod u+r",
+                     "%s: its %s %s cannot be %s: %s", v->name, s->key, s->value,
+                     how & W_OK ? "written" : "read", strerror(errno));
+    else
+        return true;
+    return false;
+}
+
+static void check_key_files(struct doctor *d, const struct conf_volume *v)
+{
+    for (unsigned i = 0; i < v->n_said; i++) {
+        const struct conf_said *s = &v->said[i];
+
+        if (s->value[0] == '/' &&
+            (strcmp(s->key, "keyfile") == 0 || strcmp(s->key, "passphrase-file") == 0))
+            is_there(d, v, s, R_OK);
+    }
+}
+
+static void check_place(struct doctor *d, const struct conf_volume *v, int fd)
+{
+    const struct doctor_place *place;
+    struct statfs fs;
+
+    if (fstatfs(fd, &fs) < 0)
+        return;
+    place = doctor_place((uint32_t)fs.f_type);
+    if (place != NULL && place->container != NULL)
+        doctor_found(d, DOCTOR_WARN, check_volume, place->container_fix,
+                     "%s: its container is on %s, %s", v->name, place->name, place->container);
+}
+
+/* Asks who would stand in the way of a lock, which takes none. */
+static void check_locks(struct doctor *d, const struct conf_volume *v, int fd)
+{
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+
+    if (fcntl(fd, F_OFD_GETLK, &lock) < 0)
+        doctor_found(d, DOCTOR_WARN, check_volume,
+                     "put it on a file system with locks (NFS: without nolock, with lockd running)",
+                     "%s: the file system of its container knows no locks: %s", v->name,
+                     strerror(errno));
+}
+
+static void check_direct(struct doctor *d, const struct conf_volume *v)
+{
+    AUTO_FD int fd = says(v, "direct", "on")
+                         ? open(v->container, O_RDONLY | O_DIRECT | O_NONBLOCK | O_CLOEXEC)
+                         : -1;
+
+    if (fd < 0 && errno == EINVAL && says(v, "direct", "on"))
+        doctor_found(d, DOCTOR_WARN, check_volume, "direct = auto",
+                     "%s says direct = on, and the file system of its container has no O_DIRECT",
+                     v->name);
+}
+
+/* What a sparse file may still take. */
+static void check_growth(struct doctor *d, const struct conf_volume *v, int fd)
+{
+    char need_text[SIZE_TEXT], free_text[SIZE_TEXT];
+    uint64_t need, room;
+    struct statfs fs;
+    struct stat st;
+
+    if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0 || !S_ISREG(st.st_mode) ||
+        st.st_blocks * 512 >= st.st_size)
+        return;
+    need = (uint64_t)(st.st_size - st.st_blocks * 512);
+    room = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize;
+    if (room < need)
+        doctor_found(d, DOCTOR_WARN, check_volume,
+                     "make room there before its disk is filled; when there is none, writes wait",
+                     "%s: its container is sparse and may grow by %s, where %s are free", v->name,
+                     size_format(need_text, need), size_format(free_text, room));
+}
+
+static void check_container(struct doctor *d, const struct conf_volume *v)
+{
+    bool read_only = says(v, "ro", "yes");
+    const struct conf_said *header = said(v, "header");
+    AUTO_FD int fd = -1;
+
+    if (header != NULL)
+        is_there(d, v, header, read_only ? R_OK : R_OK | W_OK);
+    if (!is_there(d, v, said(v, "container"), read_only ? R_OK : R_OK | W_OK))
+        return;
+    fd = open(v->container, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    check_place(d, v, fd);
+    check_locks(d, v, fd);
+    if (!read_only)
+        check_growth(d, v, fd);
+    check_direct(d, v);
+}
+
+static bool is_empty(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    const struct dirent *e;
+    bool empty = true;
+
+    if (dir == NULL)
+        return true; /* not ours to look into; said by others */
+    while (empty && (e = readdir(dir)) != NULL)
+        empty = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
+    closedir(dir);
+    return empty;
+}
+
+static bool is_mount_point(const char *folder)
+{
+    struct statx sx;
+
+    return statx(AT_FDCWD, folder, AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &sx) == 0 &&
+           sx.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+}
+
+static bool is_mounted(const struct conf_volume *v)
+{
+    AUTO_FOUND struct serve_found f = {0};
+    char path[PATH_MAX];
+
+    return realpath(v->container, path) != NULL && serve_registry_find(&f, path) == 0 && f.alive;
+}
+
+/* fusermount3 lets a user mount over a folder that he may write, with the sticky bit only over his
+ * own. */
+static bool may_mount_over(const char *folder, const struct stat *st)
+{
+    return geteuid() == 0 ||
+           (access(folder, W_OK) == 0 && (!(st->st_mode & S_ISVTX) || st->st_uid == geteuid()));
+}
+
+static void check_mountpoint(struct doctor *d, const struct conf_volume *v)
+{
+    const char *folder = v->mountpoint;
+    struct stat st;
+
+    if (folder == NULL || is_mounted(v))
+        return;
+    if (stat(folder, &st) < 0 && errno == ENOTCONN)
+        doctor_found(d, DOCTOR_WARN, check_volume, "hushvol umount with its name",
+                     "%s: at its mount point %s is a mount whose program is gone", v->name, folder);
+    else if (stat(folder, &st) < 0 && errno == ENOENT && v->filesystem)
+        return; /* is made */
+    else if (stat(folder, &st) < 0)
+        doctor_found(d, DOCTOR_WARN, check_volume,
+                     errno == ENOENT ? "make the folder: mkdir -p" : "correct the mountpoint",
+                     "%s: its mount point %s: %s", v->name, folder, strerror(errno));
+    else if (!S_ISDIR(st.st_mode))
+        doctor_found(d, DOCTOR_WARN, check_volume, "correct the mountpoint",
+                     "%s: its mount point %s is not a folder", v->name, folder);
+    else if (is_mount_point(folder))
+        doctor_found(d, DOCTOR_WARN, check_volume, "unmount that, or take another folder",
+                     "%s: something else is mounted at its mount point %s", v->name, folder);
+    else if (!may_mount_over(folder, &st))
+        doctor_found(d, DOCTOR_WARN, check_volume, "give it to yourself (as root: chown)",
+                     "%s: its mount point %s is not yours to mount over", v->name, folder);
+    else if (!is_empty(folder))
+        doctor_found(d, DOCTOR_WARN, check_volume,
+                     "move them away, or take another folder; while it is mounted nobody sees them",
+                     "%s: there are files in its mount point %s", v->name, folder);
+}
+
+static void check_home(struct doctor *d)
+{
+    AUTO_CONF_USER struct conf_user u = {0};
+    const struct doctor_place *place;
+    struct statfs fs;
+
+    if (geteuid() == 0 || conf_user_caller(&u, NULL) < 0 || statfs(u.home, &fs) < 0)
+        return;
+    place = doctor_place((uint32_t)fs.f_type);
+    if (place != NULL && place->home != NULL)
+        doctor_found(d, DOCTOR_WARN, "home", place->home_fix, "your home %s is on %s, %s", u.home,
+                     place->name, place->home);
+}
+
+void doctor_config(struct doctor *d, struct conf **ret)
+{
+    const struct conf_volume *v;
+    unsigned before;
+
+    check_home(d);
+    *ret = NULL;
+    read_files(d, ret);
+    for (unsigned i = 0; *ret != NULL && (v = conf_volume(*ret, i)) != NULL; i++) {
+        if (!cmd_named_is_ours(v))
+            continue;
+        before = d->n;
+        check_container(d, v);
+        check_key_files(d, v);
+        check_mountpoint(d, v);
+        if (d->n == before)
+            doctor_found(d, DOCTOR_OK, check_volume, NULL, "%s: all that it names is there",
+                         v->name);
+    }
+}
