@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "conf/files.h"
+#include "conf/ini.h"
 #include "conf/keys.h"
 
 #include <errno.h>
@@ -68,27 +69,32 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* As it would have to be written to be read as this value: in quotes where a comment or blanks
- * would be cut off, and % twice in what is expanded. */
+/* The quote that a value has to stand in so that it is read as this one; '\0': none. */
+static char quote_for(const char *value)
+{
+    if (strpbrk(value, ";#'\"") == NULL && !is_blank(value[0]) &&
+        !is_blank(value[strlen(value) - 1]))
+        return '\0';
+    return strchr(value, '"') == NULL ? '"' : strchr(value, '\'') == NULL ? '\'' : '\0';
+}
+
+/* As it would have to be written: in quotes, and % twice in what is expanded. Where it stands is a
+ * comment behind it, or before it when a line has no room for both. */
 static void print_setting(const struct conf_said *s)
 {
-    bool path = conf_key_is_path(s->key);
-    char quote = '\0';
+    const bool path = conf_key_is_path(s->key);
+    const char quote[2] = {quote_for(s->value), '\0'};
+    const bool is_long = strlen(s->file) + 2 * strlen(s->value) + 64 > CONF_LINE_MAX;
 
-    if (strpbrk(s->value, ";#'\"") != NULL || is_blank(s->value[0]) ||
-        is_blank(s->value[strlen(s->value) - 1]))
-        quote = strchr(s->value, '"') == NULL ? '"' : strchr(s->value, '\'') == NULL ? '\'' : '\0';
-    printf("%s = ", s->key);
-    if (quote != '\0')
-        putchar(quote);
-    for (const char *c = s->value; *c != '\0'; c++) {
-        if (path && *c == '%')
-            putchar('%');
-        putchar(*c);
-    }
-    if (quote != '\0')
-        putchar(quote);
-    printf("  ; %s:%u\n", CMD_SHOWN(s->file), s->line);
+    if (is_long)
+        printf("; %s:%u\n", CMD_SHOWN(s->file), s->line);
+    printf("%s = %s", s->key, quote);
+    for (const char *c = s->value; *c != '\0'; c++)
+        fputs(path && *c == '%' ? "%%" : (char[2]){*c, '\0'}, stdout);
+    fputs(quote, stdout);
+    if (!is_long)
+        printf("  ; %s:%u", CMD_SHOWN(s->file), s->line);
+    putchar('\n');
 }
 
 static int show_json(const struct conf_volume *v)

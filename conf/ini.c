@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define LINE_LEN 1000 /* iniparser's lines have room for 1024 */
 #define VOLUME "volume "
 
 struct reader {
@@ -25,6 +24,7 @@ struct reader {
     const char *volume; /* of the section that we are in; NULL before the first */
     unsigned line;
     bool skip; /* in a section whose own line was wrong */
+    bool full; /* of settings: what follows is not looked at */
     struct report *rep;
 };
 
@@ -62,6 +62,10 @@ static int add(struct reader *r, const char *volume, const char *key)
     if (twin != NULL)
         return report_error(r->rep, EUCLEAN, "%s:%u: %s is in line %u already", r->file, r->line,
                             key[0] != '\0' ? key : "this section", twin->line);
+    if (ini->n == CONF_SETTINGS_MAX) {
+        r->full = true;
+        return wrong(r, "more than 1024 settings in one file");
+    }
     grown = realloc(ini->settings, (ini->n + 1) * sizeof(*grown));
     if (grown == NULL)
         return report_errno(r->rep, ENOMEM, "%s", r->file);
@@ -166,10 +170,10 @@ static int take_setting(struct reader *r, char *line)
 
 static int take_line(struct reader *r, const char *text, size_t len)
 {
-    char copy[LINE_LEN + 1];
+    char copy[CONF_LINE_MAX + 1];
     char *line;
 
-    if (len > LINE_LEN)
+    if (len > CONF_LINE_MAX)
         return wrong(r, "a line has up to 1000 bytes");
     if (len > 0 && text[len - 1] == '\r')
         len--;
@@ -192,7 +196,7 @@ static int take_lines(struct reader *r, const char *text, size_t len)
     const char *end = text + len;
     int status = 0;
 
-    while (text < end && status != -ENOMEM && r->ini->n < CONF_SETTINGS_MAX) {
+    while (text < end && status != -ENOMEM && !r->full) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         const char *stop = newline != NULL ? newline : end;
         int one;
@@ -203,8 +207,6 @@ static int take_lines(struct reader *r, const char *text, size_t len)
             status = one;
         text = stop + 1;
     }
-    if (status == 0 && text < end) /* left before the end: it is full */
-        return wrong(r, "more than 1024 settings in one file");
     return status;
 }
 
@@ -239,7 +241,7 @@ static int take_values(const struct reader *r, const dictionary *d)
     for (unsigned i = 0; i < r->ini->n; i++) {
         struct conf_setting *s = &r->ini->settings[i];
         const char *value = "";
-        char name[LINE_LEN * 2];
+        char name[CONF_LINE_MAX * 2];
 
         snprintf(name, sizeof(name), "%s%s:%s", s->volume[0] != '\0' ? VOLUME : "defaults",
                  s->volume, s->key);

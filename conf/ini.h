@@ -7,6 +7,7 @@
 #include "base/report.h"
 
 #define CONF_TEXT_MAX (1024 * 1024) /* bytes of one file */
+#define CONF_LINE_MAX 1000          /* bytes of one line; iniparser has room for 1024 */
 #define CONF_SETTINGS_MAX 1024      /* of one file, its sections counted */
 
 struct conf_setting {
