@@ -120,25 +120,31 @@ static int is_yes(const char *value)
     return strcmp(value, "yes") == 0 ? 1 : strcmp(value, "no") == 0 ? 0 : -EUCLEAN;
 }
 
-/* The word of -o that a setting is, with "\," for the commas in it; "" for a no. */
+/* The word of -o that a setting says; NULL: none, as "ro = no" does. */
+static const char *word_of(const char *key, const char *value)
+{
+    const struct conf_word_help *w = find_word(key);
+
+    if (w == NULL || w->value != NULL || is_yes(value) != 0)
+        return w != NULL ? w->name : NULL;
+    return strcmp(key, "discard") == 0     ? "nodiscard"
+           : strcmp(key, "nodiscard") == 0 ? "discard"
+                                           : NULL;
+}
+
+/* The same with its value, and "\\," for the commas in that; "" for none. The caller's to free. */
 static char *option_word(const struct conf_said *s)
 {
     const struct conf_word_help *w = find_word(s->key);
+    const char *word = word_of(s->key, s->value);
     char *out = malloc(strlen(s->key) + 2 * strlen(s->value) + 4), *at = out;
 
     if (out == NULL)
         return NULL;
-    if (w->value == NULL) {
-        const char *word = s->key;
-
-        if (is_yes(s->value) == 0)
-            word = strcmp(s->key, "discard") == 0     ? "nodiscard"
-                   : strcmp(s->key, "nodiscard") == 0 ? "discard"
-                                                      : "";
-        strcpy(out, word);
+    at += sprintf(at, "%s", word != NULL ? word : "");
+    if (w->value == NULL)
         return out;
-    }
-    at += sprintf(at, "%s=", s->key);
+    *at++ = '=';
     for (const char *c = s->value; *c != '\0'; c++) {
         if (*c == ',')
             *at++ = '\\';
@@ -230,8 +236,7 @@ static const struct conf_setting *find_setting(const struct file *f, const char 
     return NULL;
 }
 
-/* Does a section of f say this key itself, or a word that excludes it? A "no" excludes nothing, but
- * for discard and nodiscard, where it means the other. */
+/* Does a section of f say this key itself, or a word that excludes it? */
 static bool overrules(const struct file *f, const char *section, const char *key)
 {
     for (unsigned i = 0; i < f->ini.n; i++) {
@@ -239,8 +244,7 @@ static bool overrules(const struct file *f, const char *section, const char *key
 
         if (strcmp(s->volume, section) == 0 &&
             (strcmp(s->key, key) == 0 ||
-             (conf_options_exclude(s->key, key) &&
-              (strcmp(s->value, "no") != 0 || strstr(s->key, "discard") != NULL))))
+             (conf_options_exclude(s->key, key) && word_of(s->key, s->value) != NULL)))
             return true;
     }
     return false;
@@ -286,8 +290,7 @@ static bool says(const struct conf_volume *v, const char *key, const char *value
     return said != NULL && strcmp(said, value) == 0;
 }
 
-/* Words that exclude each other do so within a section; a volume may say another than [defaults].
- */
+/* Words that exclude each other have been said by check_key(). */
 static int check_together(const struct conf_volume *v, struct report *rep)
 {
     struct where w = where(v->file, v->line, rep);
@@ -295,7 +298,7 @@ static int check_together(const struct conf_volume *v, struct report *rep)
     int r;
 
     conf_mount_init(&m);
-    r = conf_volume_apply(&m, v, &w.rep);
+    r = conf_volume_apply(&m, v, NULL);
     conf_mount_done(&m);
     if (r < 0)
         return r == -ENOMEM ? r : -EUCLEAN;
@@ -356,7 +359,44 @@ static const struct file *earlier_file(const struct conf *c, unsigned i,
     return NULL;
 }
 
-/* What needs no value: may this key stand here, and only once? */
+/* A word that s excludes, said before it: in the same section, or in [defaults] of an earlier
+ * system file (*where). A volume may say another than [defaults], and a user than the system. */
+static const struct conf_setting *excluded_by(const struct conf *c, unsigned i,
+                                              const struct conf_setting *s,
+                                              const struct file **where)
+{
+    const char *word = word_of(s->key, s->value);
+
+    for (unsigned j = s->volume[0] == '\0' && c->files[i].system ? 0 : i; word != NULL && j <= i;
+         j++)
+        for (unsigned k = 0; k < c->files[j].ini.n; k++) {
+            const struct conf_setting *t = &c->files[j].ini.settings[k];
+            const char *other = word_of(t->key, t->value);
+
+            if (t == s)
+                return NULL;
+            if (strcmp(t->volume, s->volume) == 0 && other != NULL &&
+                conf_options_exclude(word, other)) {
+                *where = &c->files[j];
+                return t;
+            }
+        }
+    return NULL;
+}
+
+static int check_choice(const struct conf *c, unsigned i, const struct conf_setting *s,
+                        struct where *w)
+{
+    const struct file *there;
+    const struct conf_setting *other = excluded_by(c, i, s, &there);
+
+    if (other == NULL)
+        return 0;
+    return report_error(&w->rep, EUCLEAN, "%s = %s and %s = %s in %s:%u exclude each other", s->key,
+                        s->value, other->key, other->value, there->name, other->line);
+}
+
+/* What needs no value of its own: may this key stand here, and only once? */
 static int check_key(const struct conf *c, unsigned i, const struct conf_setting *s,
                      struct report *rep)
 {
@@ -375,14 +415,14 @@ static int check_key(const struct conf *c, unsigned i, const struct conf_setting
     if (s->volume[0] != '\0')
         return k.system_only && !f->system
                    ? report_error(&w.rep, EUCLEAN, "owner is for the files in /etc only")
-                   : 0;
+                   : check_choice(c, i, s, &w);
     if (!k.in_defaults)
         return report_error(&w.rep, EUCLEAN, "%s is for a [volume NAME], not for [defaults]",
                             s->key);
     if (twin != NULL)
         return report_error(&w.rep, EUCLEAN, "%s is in [defaults] of %s:%u already", s->key,
                             twin->name, find_setting(twin, "", s->key)->line);
-    return 0;
+    return check_choice(c, i, s, &w);
 }
 
 static int check_keys(const struct conf *c, struct report *rep)
