@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* hushvol attach: a mount, and on top of it a file system; as root through a loop device, else
- * through fuse2fs. Whatever fails, everything is taken down again. */
+/* hushvol attach: a mount, and on top of it a file system (attach_run.c). Whatever fails,
+ * everything is taken down again. */
 
 #include "cli/attach.h"
 #include "cli/mount_words.h"
@@ -23,9 +23,14 @@ static const char usage[] =
     "Usage: hushvol attach CONTAINER|NAME DIR [OPTION...]\n"
     "\n"
     "Mounts a container and the file system on its disk at DIR, which is made if it is not there: as\n"
-    "root through a loop device, otherwise with fuse2fs (ext2, ext3 and ext4). Mends an ext file\n"
-    "system that was not unmounted. \"hushvol detach DIR\" takes all of it down. A NAME is a volume\n"
-    "of the configuration files (\"hushvol config --help\"); DIR is then what mountpoint says there.\n"
+    "root through a loop device, otherwise with fuse2fs (ext2, ext3 and ext4), which works without\n"
+    "their journal. An ext file system that was not closed cleanly is mended first, by e2fsck -p.\n"
+    "\"hushvol detach DIR\" takes all of it down. A NAME is a volume of the configuration files\n"
+    "(\"hushvol config --help\"); DIR is then what mountpoint says there.\n"
+    "\n"
+    "Without root, -o allow_root asks udisks2, where it runs, for a loop device: then the kernel mounts\n"
+    "every file system that it knows. udisks2 chooses where; a DIR that is not there becomes a link to\n"
+    "that place. What it refuses is said, and an ext file system is mounted by fuse2fs instead.\n"
     "\n"
     "  --mkfs TYPE              first make a file system: ext4; as root also xfs and btrfs\n"
     "  --force                  let --mkfs overwrite what is on the disk\n"
@@ -141,10 +146,24 @@ static int settle(struct request *q, int argc, char **argv, struct report *rep)
     return 0;
 }
 
+/* Where udisks2 had mounted it when the machine stopped: a link that leads nowhere any more. */
+static bool is_left_link(const char *path)
+{
+    char to[PATH_MAX];
+    ssize_t n = readlink(path, to, sizeof(to) - 1);
+
+    if (n < 0 || access(path, F_OK) == 0)
+        return false;
+    to[n] = '\0';
+    return strncmp(to, "/media/", 7) == 0 || strncmp(to, "/run/media/", 11) == 0;
+}
+
 static int prepare_folder(struct request *q, struct report *rep)
 {
     struct serve_mount_id there;
 
+    if (is_left_link(q->attach.folder))
+        unlink(q->attach.folder);
     q->made_folder = mkdir(q->attach.folder, 0755) == 0;
     if (!q->made_folder && errno != EEXIST)
         return report_errno(rep, errno, "cannot make the folder %s", q->attach.folder);
@@ -167,13 +186,18 @@ static void remember(const struct serve_daemon_result *result, void *arg)
 static int tell_daemon(const struct request *q, const struct serve_found *f, struct report *rep)
 {
     struct json_object *facts = json_object_new_object(), *answer;
-    int r;
+    const char *point = q->attach.point;
+    bool linked = point[0] != '\0';
 
-    json_object_object_add(facts, "filesystem", json_object_new_string(q->folder));
-    json_object_object_add(facts, "made_filesystem", json_object_new_boolean(q->made_folder));
+    json_object_object_add(facts, "filesystem", json_object_new_string(linked ? point : q->folder));
+    json_object_object_add(facts, "made_filesystem",
+                           json_object_new_boolean(q->made_folder && !linked));
+    if (linked)
+        json_object_object_add(facts, "link", json_object_new_string(q->folder));
     if (q->attach.device[0] != '\0')
         json_object_object_add(facts, "device", json_object_new_string(q->attach.device));
-    r = serve_control_ask(&answer, f, "attached", facts, rep);
+    int r = serve_control_ask(&answer, f, "attached", facts, rep);
+
     if (r == 0)
         json_object_put(answer);
     return r;
@@ -200,6 +224,9 @@ static int attach_on_top(struct request *q, struct report *rep)
     snprintf(image, sizeof(image), "%s/image", q->mounted.mountpoint);
     q->attach.mountpoint = q->mounted.mountpoint;
     q->attach.image = image;
+    q->attach.container = q->words.path;
+    q->attach.header = q->words.conf.vol.header;
+    q->attach.folder_is_new = q->made_folder;
     q->attach.read_only = q->words.conf.vol.read_only;
     q->attach.allow_other = q->words.conf.serve.allow_other;
     q->attach.allow_root = q->words.conf.serve.allow_root;

@@ -5,9 +5,12 @@
  * of that size; a file system that was made on 512-byte blocks may refuse to be mounted on larger
  * ones, and then gets those. */
 
+#include "base/run.h"
 #include "fuse/unmount.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -56,22 +59,58 @@ static int check_content(const struct cmd_attach *a, const struct cmd_fs *fs, st
     return report_error(rep, ENODATA, "the disk holds no file system (--mkfs ext4 makes one)");
 }
 
-/* Probe, and make or mend: target is the loop device, or the image with an offset. What is there,
- * the image is asked: partition tables count in 512-byte blocks, whatever those of the device. */
-static int make_ready(const struct cmd_attach *a, const char *target,
-                      const struct cmd_fs_part *part, struct cmd_fs *fs, struct report *rep)
+/* mount prints the path of the image. */
+static int say_by_hand(const struct cmd_attach *a, const char *type, uint64_t off,
+                       struct report *rep)
 {
-    bool is_device = a->device[0] != '\0';
-    int r = cmd_fs_probe(fs, a->image, part, a->force ? NULL : rep);
+    char program[PATH_MAX] = "e2fsck", where[40] = "";
 
+    run_find(program, sizeof(program), "e2fsck");
+    if (off != 0)
+        snprintf(where, sizeof(where), "?offset=%" PRIu64, off);
+    return report_error(rep, EIO,
+                        "its %s file system needs a repair that a person has to watch: %s -f "
+                        "\"$(hushvol mount %s%s%s)%s\", then hushvol umount %s",
+                        type, program, a->container, a->header != NULL ? " --header " : "",
+                        a->header != NULL ? a->header : "", where, a->container);
+}
+
+static int mend(const struct cmd_attach *a, const char *target, const struct cmd_fs_part *part,
+                struct cmd_attach_content *c, struct report *rep)
+{
+    uint64_t off = a->device[0] != '\0' ? 0 : part->off;
+    int r;
+
+    c->found = cmd_ext_state(target, off);
+    if (c->found == CMD_EXT_CLEAN || a->read_only)
+        return 0;
+    r = cmd_ext_mend(target, off, rep);
+    c->mended = r > 0;
+    if (r == -EUCLEAN)
+        return say_by_hand(a, c->fs.type, part->off, rep);
+    return r < 0 ? r : 0;
+}
+
+/* What is there, the image is asked: partition tables count in 512-byte blocks, whatever those of
+ * the device. */
+int cmd_attach_prepare(const struct cmd_attach *a, const char *target,
+                       const struct cmd_fs_part *part, struct cmd_attach_content *ret,
+                       struct report *rep)
+{
+    int r;
+
+    *ret = (struct cmd_attach_content){.found = CMD_EXT_CLEAN};
+    r = cmd_fs_probe(&ret->fs, a->image, part, a->force ? NULL : rep);
     if (r < 0 && !(a->force && r == -ENOTUNIQ))
         return r;
-    r = check_content(a, fs, rep);
-    if (r == 0 && a->mkfs != NULL)
+    r = check_content(a, &ret->fs, rep);
+    if (r < 0)
+        return r;
+    if (a->mkfs != NULL) {
+        snprintf(ret->fs.type, sizeof(ret->fs.type), "%s", a->mkfs);
         return cmd_fs_make(a->mkfs, target, getuid(), getgid(), rep);
-    if (r == 0 && cmd_fs_is_ext(fs->type) && !a->read_only)
-        r = cmd_fs_check(target, is_device ? 0 : part->off, rep);
-    return r;
+    }
+    return cmd_fs_is_ext(ret->fs.type) ? mend(a, target, part, ret, rep) : 0;
 }
 
 static uint32_t best_block_size(const struct cmd_attach *a, const struct cmd_fs_part *part)
@@ -93,12 +132,14 @@ static int try_block_size(struct cmd_attach *a, const struct cmd_fs_part *part, 
                                        .len = part->len,
                                        .read_only = a->read_only,
                                        .block_size = size};
-    struct cmd_fs fs;
+    struct cmd_attach_content c;
     int r = cmd_loop_attach(a->device, &spec, rep);
 
     if (r < 0)
         return r;
-    r = make_ready(a, a->device, part, &fs, rep);
+    r = cmd_attach_prepare(a, a->device, part, &c, rep);
+    if (r == 0 && c.mended)
+        report_info(rep, "e2fsck mended the file system");
     if (r == 0) {
         r = cmd_fs_mount(a->device, a->folder, a->read_only, quiet, rep);
         if (r == -EIO && quiet)
@@ -122,30 +163,6 @@ static int attach_loop(struct cmd_attach *a, const struct cmd_fs_part *part, str
     return r;
 }
 
-static int attach_fuse2fs(struct cmd_attach *a, const struct cmd_fs_part *part, struct report *rep)
-{
-    const struct cmd_fs_fuse spec = {.mountpoint = a->mountpoint,
-                                     .folder = a->folder,
-                                     .off = part->off,
-                                     .read_only = a->read_only,
-                                     .allow_other = a->allow_other,
-                                     .allow_root = a->allow_root};
-    struct cmd_fs fs;
-    int r;
-
-    a->device[0] = '\0';
-    r = make_ready(a, a->image, part, &fs, rep);
-
-    if (r < 0)
-        return r;
-    if (a->mkfs == NULL && !cmd_fs_is_ext(fs.type))
-        return report_error(rep, EOPNOTSUPP,
-                            "%s needs a loop device, and so root; without it only ext2, ext3 and "
-                            "ext4 can be mounted",
-                            fs.type);
-    return cmd_fs_fuse2fs(&spec, rep);
-}
-
 int cmd_attach_run(struct cmd_attach *a, struct report *rep)
 {
     struct cmd_fs_part part = {0};
@@ -155,11 +172,15 @@ int cmd_attach_run(struct cmd_attach *a, struct report *rep)
         r = cmd_fs_partition(&part, a->image, a->partition, rep);
     if (r < 0)
         return r;
-    return use_loop() ? attach_loop(a, &part, rep) : attach_fuse2fs(a, &part, rep);
+    return use_loop() ? attach_loop(a, &part, rep) : cmd_attach_user(a, &part, rep);
 }
 
 void cmd_attach_undo(struct cmd_attach *a, struct report *rep)
 {
+    if (!use_loop()) {
+        cmd_attach_user_undo(a, rep);
+        return;
+    }
     serve_unmount(a->folder, false, rep);
     if (a->device[0] != '\0')
         cmd_loop_detach(a->device, a->image, rep);

@@ -103,8 +103,7 @@ bool cmd_fs_can_make(const char *type)
     return strcmp(type, "ext4") == 0 || strcmp(type, "xfs") == 0 || strcmp(type, "btrfs") == 0;
 }
 
-/* What a program said when it failed, as one line. mkfs.xfs adds its whole usage to the reason. */
-static const char *one_line(char *said)
+const char *cmd_fs_said(char *said)
 {
     char *usage = strstr(said, "Usage:");
     size_t len;
@@ -133,31 +132,9 @@ int cmd_fs_make(const char *type, const char *path, uid_t owner, gid_t group, st
     r = run_read(cmd_fs_is_ext(type) ? ext : others, said, sizeof(said), rep);
     if (r == -ENOENT)
         return -EOPNOTSUPP;
-    return r > 0 ? report_error(rep, EIO, "%s ended with status %d: %s", program, r, one_line(said))
+    return r > 0 ? report_error(rep, EIO, "%s ended with status %d: %s", program, r,
+                                cmd_fs_said(said))
                  : r;
-}
-
-int cmd_fs_check(const char *path, uint64_t off, struct report *rep)
-{
-    AUTO_FREE char *target = NULL;
-    const char *argv[] = {"e2fsck", "-p", NULL, NULL};
-    int r;
-
-    if (off != 0 && asprintf(&target, "%s?offset=%" PRIu64, path, off) < 0) {
-        target = NULL;
-        return -ENOMEM;
-    }
-    argv[2] = target != NULL ? target : path;
-    r = run_wait(argv, RUN_HIDE, rep);
-    if (r == -ENOENT)
-        return -EOPNOTSUPP;
-    if (r == 1 || r == 2)
-        report_info(rep, "e2fsck mended the file system");
-    else if (r > 0)
-        return report_error(rep, EIO,
-                            "the file system needs a repair that somebody must watch: mount, then "
-                            "e2fsck -f on the image");
-    return r < 0 ? r : 0;
 }
 
 int cmd_fs_mount(const char *device, const char *folder, bool read_only, bool quiet,

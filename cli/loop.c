@@ -108,7 +108,7 @@ static bool read_backing(char out[PATH_MAX], const char *device)
     return found;
 }
 
-static bool is_on(const char *device, const char *image)
+bool cmd_loop_is_on(const char *device, const char *image)
 {
     char backing[PATH_MAX];
 
@@ -123,7 +123,7 @@ int cmd_loop_detach(const char *device, const char *image, struct report *rep)
 {
     AUTO_FD int loop = -1;
 
-    if (!is_on(device, image))
+    if (!cmd_loop_is_on(device, image))
         return 0;
     if (serve_mounts_has(NULL, device))
         return -EBUSY;
@@ -134,7 +134,7 @@ int cmd_loop_detach(const char *device, const char *image, struct report *rep)
         return report_errno(rep, errno, "cannot detach %s", device);
     close(TAKE_FD(loop));
     for (int i = 0; i < GONE_TRIES; i++) {
-        if (!is_on(device, image))
+        if (!cmd_loop_is_on(device, image))
             return 0;
         poll(NULL, 0, GONE_MS);
     }
@@ -218,7 +218,7 @@ static void detach_dead(const char *device, const char *backing, void *arg)
     if (ioctl(loop, LOOP_CLR_FD) < 0)
         return;
     close(TAKE_FD(loop));
-    if (!is_on(device, "/image")) /* else it goes with its last user */
+    if (!cmd_loop_is_on(device, "/image")) /* else it goes with its last user */
         report_info(arg, "detached %s", device);
 }
 

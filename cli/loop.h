@@ -27,6 +27,8 @@ int cmd_loop_attach(char device[CMD_LOOP_NAME], const struct cmd_loop_spec *spec
 /* Take it down if its file is still image (or a path that the kernel no longer shows whole, since
  * the image was unmounted). 0 also when it was gone; -EBUSY in use, without words. */
 int cmd_loop_detach(const char *device, const char *image, struct report *rep);
+/* Is its file still image (or such a path)? What is no loop device is none. */
+bool cmd_loop_is_on(const char *device, const char *image);
 /* Take down what else is set up on image, in the mount at mountpoint, and used by nobody. */
 void cmd_loop_detach_unused(const char *mountpoint, const char *image, const char *except,
                             struct report *rep);

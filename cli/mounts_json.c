@@ -19,6 +19,7 @@ struct json_object *cmd_mount_json(const struct serve_found *f)
     put_text(o, "header", f->record.header);
     put_text(o, "filesystem", f->record.filesystem);
     put_text(o, "device", f->record.device);
+    put_text(o, "link", f->record.link);
     put_text(o, "format", f->record.format);
     put_text(o, "cipher", f->record.cipher);
     if (f->record.integrity[0] != '\0')

@@ -12,6 +12,7 @@
 #include "base/auto.h"
 #include "cli/holders.h"
 #include "cli/loop.h"
+#include "cli/udisks.h"
 #include "cli/waiting.h"
 #include "fuse/control.h"
 #include "fuse/mounts.h"
@@ -104,6 +105,12 @@ static int check_free(const struct serve_found *f, struct report *rep)
     return r;
 }
 
+/* What a user has on a loop device is from udisks2, whose it is to unmount. */
+static bool is_by_udisks(const struct serve_found *f)
+{
+    return geteuid() != 0 && is_own(f) && f->record.device != NULL;
+}
+
 static int unmount_filesystem(const struct serve_found *f, bool force, struct report *rep)
 {
     const char *point = f->record.filesystem;
@@ -111,7 +118,8 @@ static int unmount_filesystem(const struct serve_found *f, bool force, struct re
 
     if (!cmd_teardown_has_filesystem(f))
         return 0;
-    r = unmount(point, force, rep);
+    r = is_by_udisks(f) ? cmd_udisks_unmount(f->record.device, force, rep)
+                        : unmount(point, force, rep);
     return r == -EBUSY ? say_busy(point, NULL, rep) : r;
 }
 
@@ -121,11 +129,13 @@ static int detach_loops(const struct serve_found *f, bool force, struct report *
     int r = 0;
 
     image_path(f, image);
-    if (geteuid() != 0)
+    if (is_by_udisks(f))
+        r = cmd_udisks_delete(f->record.device, image, rep);
+    else if (geteuid() != 0)
         return 0;
-    if (f->record.device != NULL && is_own(f))
+    else if (f->record.device != NULL && is_own(f))
         r = cmd_loop_detach(f->record.device, image, rep);
-    if (is_own(f) || cmd_teardown_has_image(f)) /* else its path is only a user's word */
+    if (geteuid() == 0 && (is_own(f) || cmd_teardown_has_image(f))) /* else only a user's word */
         cmd_loop_detach_unused(f->record.mountpoint, image, f->record.device, rep);
     if (r != -EBUSY || force)
         return force ? 0 : r;
@@ -237,6 +247,25 @@ static int wait_closed(const struct serve_found *f, int process, struct report *
     return r < 0 ? r : check_lost(f, rep);
 }
 
+/* What attach made where the file system is seen: the folder, or a link if it still is that. */
+static void remove_folder(const struct serve_found *f)
+{
+    const struct serve_record *rec = &f->record;
+    char to[PATH_MAX];
+    ssize_t n;
+
+    if (!is_own(f) || rec->filesystem == NULL)
+        return;
+    if (rec->made_filesystem)
+        rmdir(rec->filesystem);
+    n = rec->link != NULL ? readlink(rec->link, to, sizeof(to) - 1) : -1;
+    if (n < 0)
+        return;
+    to[n] = '\0';
+    if (strcmp(to, rec->filesystem) == 0)
+        unlink(rec->link);
+}
+
 static int take_down(const struct serve_found *f, bool force, struct cmd_waiting *w,
                      struct report *rep)
 {
@@ -262,8 +291,8 @@ static int take_down(const struct serve_found *f, bool force, struct cmd_waiting
                     "written last may be missing (the system log says why; check the file system "
                     "before you use it)",
                     n_errors, n_errors == 1 ? "" : "s");
-    if (r == 0 && f->record.made_filesystem && f->record.filesystem != NULL && is_own(f))
-        rmdir(f->record.filesystem);
+    if (r == 0)
+        remove_folder(f);
     return r;
 }
 
@@ -318,10 +347,8 @@ static bool is_taken_over(const char *point)
 int cmd_teardown_dead(const struct serve_found *f, struct report *rep)
 {
     const struct serve_record *rec = &f->record;
-    int r = 0;
+    int r = unmount_filesystem(f, true, rep);
 
-    if (cmd_teardown_has_filesystem(f))
-        r = unmount(rec->filesystem, true, rep);
     if (r == 0)
         r = detach_loops(f, true, rep);
     if (r == 0 && cmd_teardown_has_image(f) && !is_taken_over(rec->mountpoint))
@@ -334,8 +361,7 @@ int cmd_teardown_dead(const struct serve_found *f, struct report *rep)
         cmd_loop_detach_dead(rep);
     if (rec->made_mountpoint && is_own(f))
         rmdir(rec->mountpoint);
-    if (rec->made_filesystem && rec->filesystem != NULL && is_own(f))
-        rmdir(rec->filesystem);
+    remove_folder(f);
     report_info(rep, "cleaned up what %s left behind when its process %d died", rec->name,
                 (int)rec->pid);
     return 0;

@@ -114,6 +114,7 @@ static struct json_object *answer_attached(struct daemon *d, struct json_object 
 
     replace_text(&d->record.filesystem, request, "filesystem");
     replace_text(&d->record.device, request, "device");
+    replace_text(&d->record.link, request, "link");
     d->record.made_filesystem =
         json_object_object_get_ex(request, "made_filesystem", &v) && json_object_get_boolean(v);
     return serve_control_answer(

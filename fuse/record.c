@@ -47,6 +47,7 @@ static const struct member {
     MEMBER(header, M_OPTIONAL),
     MEMBER(filesystem, M_OPTIONAL),
     MEMBER(device, M_OPTIONAL),
+    MEMBER(link, M_OPTIONAL),
     MEMBER(made_mountpoint, M_BOOL),
     MEMBER(made_filesystem, M_BOOL),
     MEMBER(lost, M_FLAG),
@@ -64,6 +65,7 @@ void serve_record_done(struct serve_record *r)
     free(r->header);
     free(r->filesystem);
     free(r->device);
+    free(r->link);
     *r = (struct serve_record){0};
 }
 

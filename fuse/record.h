@@ -14,9 +14,9 @@ struct json_object;
 struct serve_record {
     char name[SERVE_NAME_MAX + 1];
     pid_t pid; /* whose death ends the mount */
-    /* Absolute paths, owned. header is NULL unless it is in a file of its own, the last two unless
-     * a file system was attached. */
-    char *container, *mountpoint, *header, *filesystem, *device;
+    /* Absolute paths, owned. header is NULL unless it is in a file of its own, the last three
+     * unless a file system was attached; link is a symbolic link to filesystem that we made. */
+    char *container, *mountpoint, *header, *filesystem, *device, *link;
     char format[32], cipher[32];
     char integrity[16]; /* "hmac-sha256"; "": changes to the container are not detected */
     uint32_t sector_size;

@@ -375,6 +375,8 @@ static unsigned fit(const struct serve_found *f, const struct wanted *w)
         return 2;
     if (w->word != NULL && r->filesystem != NULL && strcmp(r->filesystem, w->path) == 0)
         return 2;
+    if (w->word != NULL && r->link != NULL && strcmp(r->link, w->path) == 0) /* to nowhere now */
+        return 2;
     if (w->header != NULL && r->header != NULL && strcmp(r->header, w->header) == 0)
         return 2;
     if (f->alive && w->is_container && r->container_dev == w->dev && r->container_ino == w->ino)

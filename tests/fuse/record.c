@@ -78,6 +78,7 @@ static struct serve_record example(void)
         .mountpoint = strdup("/run/user/1000/hushvol/mnt/photos"),
         .header = strdup("/media/stick/photos.header"),
         .filesystem = strdup("/mnt/p"),
+        .link = strdup("/home/me/p"),
         .format = "native",
         .cipher = "aes-256-xts",
         .integrity = "hmac-sha256",
@@ -108,6 +109,7 @@ static void a_record_comes_back_as_it_was(void **state)
     assert_string_equal(out.header, in.header);
     assert_string_equal(out.filesystem, in.filesystem);
     assert_null(out.device);
+    assert_string_equal(out.link, in.link);
     assert_string_equal(out.format, in.format);
     assert_string_equal(out.cipher, in.cipher);
     assert_string_equal(out.integrity, in.integrity);
