@@ -143,7 +143,7 @@ static int settle(struct request *q, int argc, char **argv, struct report *rep)
         return cmd_usage(&cmd_attach, "takes a CONTAINER and a DIR");
     if (q->attach.mkfs != NULL && q->words.conf.vol.read_only)
         return cmd_usage(&cmd_attach, "--mkfs and -o ro contradict each other");
-    return 0;
+    return cmd_mount_as_owner(&q->words, rep);
 }
 
 /* Where udisks2 had mounted it when the machine stopped: a link that leads nowhere any more. */

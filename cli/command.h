@@ -56,3 +56,6 @@ static inline const char *cmd_shown(char out[CMD_SHOWN_MAX], const char *text)
 
 /* The exit status (README, "Exit status") for the 0 or -errno that a command returned. */
 int exit_status(int r);
+/* Another process did the command and ended with this status. Returns what the command then has to
+ * return, below 0, so that exit_status() makes the same status of it. */
+int exit_elsewhere(int status);

@@ -5,8 +5,17 @@
 
 #include <errno.h>
 
+#define ELSEWHERE 10000 /* above every errno */
+
+int exit_elsewhere(int status)
+{
+    return -(ELSEWHERE + status);
+}
+
 int exit_status(int r)
 {
+    if (r <= -ELSEWHERE)
+        return -r - ELSEWHERE;
     switch (-r) {
     case 0:
         return 0;

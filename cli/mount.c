@@ -19,7 +19,8 @@ static const char usage[] =
     "Returns when it can be used. DIR has to be there; without it a folder is made in the runtime\n"
     "folder, and removed again by \"hushvol umount\". Prints the path of the image.\n"
     "A NAME is a volume of the configuration files (\"hushvol config --help\"), with its options and\n"
-    "its DIR; when that says filesystem = auto, this is \"hushvol attach NAME\".\n"
+    "its DIR; when that says filesystem = auto, this is \"hushvol attach NAME\". Root mounts a volume\n"
+    "with owner = USER for that user: as he, but for the mount itself. DIR has to be his then.\n"
     "\n"
     CMD_MOUNT_USAGE
     "  --all                    every volume of yours in the configuration files, in the order that\n"
@@ -127,6 +128,8 @@ static int run(int argc, char **argv)
         return cmd_attach.run(argc, argv);
     if (r > 0)
         r = take_words(&w, argc, argv);
+    if (r == 0)
+        r = cmd_mount_as_owner(&w, &rep);
     if (r < 0)
         return r;
     return cmd_mount_serve(&w, say_next, &rep, &in_daemon, &rep);

@@ -138,6 +138,9 @@ static int mount_it(struct request *q, int argc, char **argv, struct report *rep
         r = enter_namespace(q->ns, rep);
     if (r < 0 || q->fake)
         return r;
+    r = cmd_mount_as_owner(&q->words, rep);
+    if (r < 0)
+        return r;
     return cmd_mount_serve(&q->words, NULL, NULL, &in_daemon, rep);
 }
 

@@ -3,6 +3,7 @@
 
 #include "cli/key.h"
 #include "cli/named.h"
+#include "cli/owner.h"
 #include "cli/teardown.h"
 #include "fuse/mounts.h"
 #include "fuse/registry.h"
@@ -81,6 +82,25 @@ int cmd_mount_named(struct cmd_mount_words *w, struct report *rep)
     if (own_header)
         w->conf.vol.header = NULL;
     return 1;
+}
+
+/* Where the image is to be; NULL: in the runtime folder. */
+static const char *image_folder(const struct cmd_mount_words *w)
+{
+    if (w->folder == NULL && w->named != NULL && !w->named->filesystem)
+        return w->named->mountpoint;
+    return w->folder;
+}
+
+int cmd_mount_as_owner(const struct cmd_mount_words *w, struct report *rep)
+{
+    const struct cmd_owner how = {
+        .point = image_folder(w),
+        .allow_other = w->conf.serve.allow_other || w->conf.serve.allow_root,
+        .foreground = w->foreground,
+    };
+
+    return w->named != NULL ? cmd_owner_become(w->named, &how, rep) : 0;
 }
 
 static int find_container(struct cmd_mount_words *w, struct report *rep)
@@ -170,9 +190,8 @@ int cmd_mount_serve(struct cmd_mount_words *w, serve_daemon_ready *ready, void *
     spec = (struct serve_daemon_spec){
         .vol = w->conf.vol, .serve = w->conf.serve, .foreground = w->foreground, .busy = cmd_busy};
     spec.vol.container = w->path;
-    spec.serve.mountpoint = w->folder;
-    if (w->folder == NULL && w->named != NULL && !w->named->filesystem)
-        spec.serve.mountpoint = w->named->mountpoint;
+    spec.serve.mountpoint = image_folder(w);
+    spec.broker = cmd_owner_broker();
     snprintf(prompt, sizeof(prompt), "Passphrase for %s", w->container);
     spec.vol.credential.prompt = prompt;
     r = serve_daemon(&spec, ready, arg, in_daemon, rep);

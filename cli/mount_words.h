@@ -51,6 +51,10 @@ int cmd_mount_option(const struct command *c, struct cmd_mount_words *w, int opt
  * words once more, over that; 0: it is a path; else as cmd_named(). */
 int cmd_mount_named(struct cmd_mount_words *w, struct report *rep);
 
+/* When it is a volume that root mounts for its owner, go on as he. After all words are taken,
+ * before anything is opened: as cmd_owner_become(). */
+int cmd_mount_as_owner(const struct cmd_mount_words *w, struct report *rep);
+
 /* Find the container, clean up after a dead mount of it, then serve_daemon(). */
 int cmd_mount_serve(struct cmd_mount_words *w, serve_daemon_ready *ready, void *arg,
                     bool *in_daemon, struct report *rep);

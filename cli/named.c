@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/named.h"
 
+#include "cli/owner.h"
 #include "conf/files.h"
 #include "fuse/record.h"
 
@@ -53,6 +54,9 @@ int cmd_named_container(const char **word, const char **header, struct credentia
     int r = cmd_named(&v, *word, rep);
 
     if (r <= 0)
+        return r;
+    r = cmd_owner_become(v, NULL, rep);
+    if (r < 0)
         return r;
     conf_mount_done(&words);
     r = conf_volume_apply(&words, v, rep);

@@ -16,7 +16,8 @@ int cmd_named(const struct conf_volume **ret, const char *word, struct report *r
 
 /* For commands that open the container itself: put the volume's container and header, and its key
  * files and passphrase source when key has none, in the place of the word. Without a volume of that
- * name nothing changes. header and key may be NULL. 0 or as above. */
+ * name nothing changes. header and key may be NULL. Root goes on as the volume's owner. 0, as
+ * above, or as cmd_owner_become(). */
 int cmd_named_container(const char **word, const char **header, struct credential_source *key,
                         struct report *rep);
 

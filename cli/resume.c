@@ -234,12 +234,14 @@ static int run(int argc, char **argv)
         report_info(&rep, "%s is not suspended", f.record.name);
         return 0;
     }
-    secret_lock_memory(NULL);
     snprintf(q.prompt, sizeof(q.prompt), "Passphrase for %s", f.record.name);
     q.key.prompt = q.prompt;
     q.key.name = f.record.name;
     r = take_configured(&q, &f, &rep);
-    return r < 0 ? r : resume(&f, &q, &rep);
+    if (r < 0)
+        return r;
+    secret_lock_memory(NULL); /* of the process that goes on, which may be another one now */
+    return resume(&f, &q, &rep);
 }
 
 const struct command cmd_resume = {

@@ -19,6 +19,7 @@
 
 #include "base/auto.h"
 #include "base/secret.h"
+#include "fuse/broker.h"
 #include "fuse/life.h"
 #include "fuse/mounts.h"
 #include "fuse/sandbox.h"
@@ -134,15 +135,38 @@ static int take_signals(struct daemon *d)
     return 0;
 }
 
+/* The socket is among what was open before us, and closed with that (serve_detach_leave). */
+static int ask_broker(struct daemon *d)
+{
+    struct vol_info info;
+    struct serve_broker_mount m = {
+        .point = d->result.mountpoint,
+        .source = d->spec->vol.container,
+        .allow_other = d->serve_spec.allow_other || d->serve_spec.allow_root,
+    };
+    int fd;
+
+    vol_get_info(d->vol, &info);
+    m.read_only = info.read_only;
+    fd = serve_broker_ask(d->spec->broker, &m, d->rep);
+    if (fd < 0)
+        return fd;
+    d->serve_spec.device = fd;
+    return 0;
+}
+
 static int mount_volume(struct daemon *d)
 {
-    int r;
+    int r = 0;
 
     d->serve_spec = d->spec->serve;
     d->serve_spec.name = d->result.name;
     d->serve_spec.source = d->spec->vol.container;
     d->serve_spec.mountpoint = d->result.mountpoint;
-    r = serve_mount(&d->serve, d->vol, &d->serve_spec, d->rep);
+    if (d->spec->broker != 0)
+        r = ask_broker(d);
+    if (r == 0)
+        r = serve_mount(&d->serve, d->vol, &d->serve_spec, d->rep);
     if (r == 0)
         r = serve_guard_watch(d->guard, d->result.mountpoint, d->rep);
     return r;

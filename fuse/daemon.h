@@ -15,6 +15,7 @@ struct serve_daemon_spec {
     struct serve_spec serve; /* name NULL: from the container; mountpoint NULL: <runtime>/mnt/NAME,
                                 made, and removed at the end; source is filled in */
     bool foreground;
+    int broker; /* of fuse/broker.h, for what we may not do ourselves; 0: we mount */
     /* Say who holds the container, or vol.header, when vol_open() finds it locked; returns -EBUSY.
      */
     int (*busy)(const char *container, const char *header, pid_t holder, struct report *rep);

@@ -59,11 +59,14 @@ static bool users_may_allow_other(void)
     return found;
 }
 
+/* A mount point that is mounted already would have to be asked about by us who serve it. */
 static int check_machine(const struct serve_spec *spec, struct report *rep)
 {
     AUTO_FD int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
     struct stat st;
 
+    if (spec->device != 0)
+        return 0;
     if (fd < 0)
         return report_error(rep, EOPNOTSUPP, "cannot open /dev/fuse: %s (see \"hushvol doctor\")",
                             strerror(errno));
@@ -109,17 +112,23 @@ static int start_session(struct serve *s, const struct serve_spec *spec, struct 
     AUTO_FREE char *list = option_list(s, spec);
     char *argv[] = {(char *)"hushvol", (char *)"-o", list, NULL};
     struct fuse_args args = FUSE_ARGS_INIT(3, argv);
+    const char *at = spec->mountpoint;
+    char device[32];
 
+    if (spec->device != 0) {
+        snprintf(device, sizeof(device), "/dev/fd/%d", spec->device);
+        at = device;
+    }
     if (list == NULL)
         return report_errno(rep, ENOMEM, "cannot mount");
     s->session = fuse_session_new(&args, &serve_ops, sizeof(serve_ops), s);
     fuse_opt_free_args(&args);
     if (s->session == NULL)
         return report_error(rep, EIO, "the FUSE library refuses the mount options");
-    if (fuse_session_mount(s->session, spec->mountpoint) != 0)
+    if (fuse_session_mount(s->session, at) != 0)
         return report_error(rep, EIO, "cannot mount at %s (see \"hushvol doctor\")",
                             spec->mountpoint);
-    s->mounted = true;
+    s->mounted = true; /* the session closes the device */
     return 0;
 }
 
@@ -143,8 +152,8 @@ static void fill(struct serve *s, struct volume *vol, const struct serve_spec *s
     atomic_store(&s->written, time(NULL));
 }
 
-int serve_mount(struct serve **ret, struct volume *vol, const struct serve_spec *spec,
-                struct report *rep)
+static int mount_session(struct serve **ret, struct volume *vol, const struct serve_spec *spec,
+                         struct report *rep)
 {
     struct serve *s;
     int r = check_machine(spec, rep);
@@ -175,6 +184,16 @@ int serve_mount(struct serve **ret, struct volume *vol, const struct serve_spec 
     return 0;
 }
 
+int serve_mount(struct serve **ret, struct volume *vol, const struct serve_spec *spec,
+                struct report *rep)
+{
+    int r = mount_session(ret, vol, spec, rep);
+
+    if (r < 0 && spec->device != 0)
+        close(spec->device);
+    return r;
+}
+
 static void wake(int sig)
 {
     (void)sig;
@@ -199,7 +218,7 @@ int serve_loop(struct serve *s)
 
     if (config == NULL)
         return -ENOMEM;
-    fuse_loop_cfg_set_clone_fd(config, 1);
+    fuse_loop_cfg_set_clone_fd(config, access("/dev/fuse", R_OK | W_OK) == 0); /* root mounted */
     fuse_loop_cfg_set_max_threads(config, SERVE_THREADS);
     fuse_loop_cfg_set_idle_threads(config, SERVE_THREADS);
     allow_wake();

@@ -16,6 +16,7 @@ struct serve_spec {
     const char *name;       /* of the volume */
     const char *source;     /* what the mount table names as the source: the container's path */
     const char *mountpoint; /* absolute, no symbolic links in it */
+    int device;             /* /dev/fuse, mounted there already; 0: serve_mount() mounts */
     bool allow_other, allow_root;
     bool cache;  /* let the kernel cache pages; default is direct I/O */
     uid_t uid;   /* owner of the files; (uid_t)-1: the caller */
@@ -34,8 +35,9 @@ struct serve_spec {
 struct serve; /* one mounted session */
 
 /* Mount with default_permissions,nosuid,nodev and what spec says. vol is borrowed, and so are the
- * words in spec. -EOPNOTSUPP no FUSE here, -EPERM allow_other without permission, -ENOENT,
- * -ENOTDIR, -EIO the mount failed; each says what to do. */
+ * words in spec; spec->device is the session's from now on, also when it fails. -EOPNOTSUPP no FUSE
+ * here, -EPERM allow_other without permission, -ENOENT, -ENOTDIR, -EIO the mount failed; each says
+ * what to do. */
 int serve_mount(struct serve **ret, struct volume *vol, const struct serve_spec *spec,
                 struct report *rep);
 /* Answer requests until the file system is unmounted or serve_stop(). -EIO when the connection
