@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "conf/config.h"
 
-/* Keys are in keys.c; options.c checks the values of those that are words of -o. Words without a
- * value are switched by yes and no; a no in a volume takes back a yes of [defaults]. */
+/* Keys are in keys.c, their values in value.c. First every line is looked at by itself
+ * (check_keys), so that one run shows all faults, then the volumes are made, each with what of
+ * [defaults] holds for it. */
 
 #include "base/auto.h"
 #include "conf/expand.h"
 #include "conf/ini.h"
 #include "conf/keys.h"
+#include "conf/value.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -45,16 +47,6 @@ static void say_where(struct report *rep, enum report_level level, const char *t
 static struct where where(const char *file, unsigned line, struct report *rep)
 {
     return (struct where){.rep = {.say = say_where}, .to = rep, .file = file, .line = line};
-}
-
-static const struct conf_word_help *find_word(const char *name)
-{
-    const struct conf_word_help *w;
-
-    for (unsigned i = 0; (w = conf_options_help(i)) != NULL; i++)
-        if (strcmp(w->name, name) == 0)
-            return w;
-    return NULL;
 }
 
 int conf_new(struct conf **ret)
@@ -115,82 +107,6 @@ static int unknown_key(struct where *w, const char *name)
     return report_error(&w->rep, EUCLEAN, "unknown key \"%.100s\" (there are: %s)", name, allowed);
 }
 
-static int is_yes(const char *value)
-{
-    return strcmp(value, "yes") == 0 ? 1 : strcmp(value, "no") == 0 ? 0 : -EUCLEAN;
-}
-
-/* The word of -o that a setting says; NULL: none, as "ro = no" does. */
-static const char *word_of(const char *key, const char *value)
-{
-    const struct conf_word_help *w = find_word(key);
-
-    if (w == NULL || w->value != NULL || is_yes(value) != 0)
-        return w != NULL ? w->name : NULL;
-    return strcmp(key, "discard") == 0     ? "nodiscard"
-           : strcmp(key, "nodiscard") == 0 ? "discard"
-                                           : NULL;
-}
-
-/* The same with its value, and "\\," for the commas in that; "" for none. The caller's to free. */
-static char *option_word(const struct conf_said *s)
-{
-    const struct conf_word_help *w = find_word(s->key);
-    const char *word = word_of(s->key, s->value);
-    char *out = malloc(strlen(s->key) + 2 * strlen(s->value) + 4), *at = out;
-
-    if (out == NULL)
-        return NULL;
-    at += sprintf(at, "%s", word != NULL ? word : "");
-    if (w->value == NULL)
-        return out;
-    *at++ = '=';
-    for (const char *c = s->value; *c != '\0'; c++) {
-        if (*c == ',')
-            *at++ = '\\';
-        *at++ = *c;
-    }
-    *at = '\0';
-    return out;
-}
-
-/* A value that takes nothing but what is written here. */
-static int check_value(const struct conf_key *k, const struct conf_said *s, struct where *w)
-{
-    const char *takes = NULL;
-
-    if (k->kind == CONF_PATH && s->value[0] != '/')
-        takes = "a path that begins with / or ~";
-    if (k->kind == CONF_SWITCH && is_yes(s->value) < 0)
-        takes = "yes or no";
-    if (k->kind == CONF_FILESYSTEM && strcmp(s->value, "auto") != 0 &&
-        strcmp(s->value, "none") != 0)
-        takes = "auto (mount what is on the disk) or none (the image only)";
-    if (takes == NULL)
-        return 0;
-    return report_error(&w->rep, EUCLEAN, "%s takes %s, not \"%s\"", s->key, takes, s->value);
-}
-
-static int check_option(const struct conf_said *s, struct where *w)
-{
-    const struct conf_word_help *word = find_word(s->key);
-    AUTO_FREE char *text = NULL;
-    struct conf_mount m;
-    int r;
-
-    if (word == NULL)
-        return 0;
-    if (word->value == NULL && is_yes(s->value) < 0)
-        return report_error(&w->rep, EUCLEAN, "%s takes yes or no, not \"%s\"", s->key, s->value);
-    text = option_word(s);
-    if (text == NULL)
-        return report_errno(&w->rep, ENOMEM, "%s", s->key);
-    conf_mount_init(&m);
-    r = conf_options_apply(&m, text, &w->rep);
-    conf_mount_done(&m);
-    return r < 0 ? -EUCLEAN : 0;
-}
-
 /* Make what stands in a line one of the settings of v. */
 static int take_setting(struct conf_volume *v, const struct file *f, const struct conf_setting *s,
                         const struct conf_user *u, struct report *rep)
@@ -201,21 +117,17 @@ static int take_setting(struct conf_volume *v, const struct file *f, const struc
     struct conf_said *grown = NULL;
     AUTO_FREE char *value = NULL;
     const char *why = "";
-    struct conf_key k;
-    bool known = conf_key_find(&k, s->key); /* unknown ones have been said */
     int r = 0;
 
-    if (known && k.kind == CONF_PATH)
+    if (conf_key_is_path(s->key))
         r = conf_expand(&value, s->value, u, &why);
     else if ((value = strdup(s->value)) == NULL)
         r = -ENOMEM;
     if (r == -EUCLEAN)
         return report_error(&w.rep, EUCLEAN, "%s: %s", s->key, why);
     said.value = value;
-    if (r == 0 && known)
-        r = check_value(&k, &said, &w);
     if (r == 0)
-        r = check_option(&said, &w);
+        r = conf_value_check(&said, &w.rep);
     if (r == 0 && (grown = realloc(v->said, (v->n_said + 1) * sizeof(*grown))) == NULL)
         r = -ENOMEM;
     if (r < 0)
@@ -244,7 +156,7 @@ static bool overrules(const struct file *f, const char *section, const char *key
 
         if (strcmp(s->volume, section) == 0 &&
             (strcmp(s->key, key) == 0 ||
-             (conf_options_exclude(s->key, key) && word_of(s->key, s->value) != NULL)))
+             (conf_options_exclude(s->key, key) && conf_word_of(s->key, s->value) != NULL)))
             return true;
     }
     return false;
@@ -365,13 +277,13 @@ static const struct conf_setting *excluded_by(const struct conf *c, unsigned i,
                                               const struct conf_setting *s,
                                               const struct file **where)
 {
-    const char *word = word_of(s->key, s->value);
+    const char *word = conf_word_of(s->key, s->value);
 
     for (unsigned j = s->volume[0] == '\0' && c->files[i].system ? 0 : i; word != NULL && j <= i;
          j++)
         for (unsigned k = 0; k < c->files[j].ini.n; k++) {
             const struct conf_setting *t = &c->files[j].ini.settings[k];
-            const char *other = word_of(t->key, t->value);
+            const char *other = conf_word_of(t->key, t->value);
 
             if (t == s)
                 return NULL;
@@ -549,9 +461,9 @@ static char *option_list(const struct conf_volume *v, bool by_default)
         const struct conf_said *s = &v->said[i];
         AUTO_FREE char *word = NULL, *longer = NULL;
 
-        if (s->by_default != by_default || find_word(s->key) == NULL)
+        if (s->by_default != by_default)
             continue;
-        word = option_word(s);
+        word = conf_word_text(s);
         if (word == NULL || asprintf(&longer, "%s%s,", list, word) < 0)
             longer = NULL;
         free(list);
