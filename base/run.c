@@ -8,12 +8,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -65,6 +68,7 @@ static void set_signals(posix_spawnattr_t *attr)
 
 struct how {
     enum run_output output;
+    int from;           /* its stdin; 0: ours */
     int to;             /* where output goes that is not shown */
     const char *folder; /* NULL: ours */
 };
@@ -78,6 +82,8 @@ static int spawn(pid_t *pid, const char *path, const char *const argv[], const s
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attr);
     set_signals(&attr);
+    if (how->from > 0)
+        posix_spawn_file_actions_adddup2(&actions, how->from, STDIN_FILENO);
     if (how->output != RUN_SHOW)
         posix_spawn_file_actions_adddup2(&actions, how->to, STDOUT_FILENO);
     if (how->output == RUN_HIDE_ALL)
@@ -131,6 +137,74 @@ int run_wait_in(const char *folder, const char *const argv[], enum run_output ou
         return report_errno(rep, errno, "/dev/null");
     r = start(&pid, argv, &how, rep);
     return r < 0 ? r : finish(pid, argv[0], rep);
+}
+
+static int write_all(int fd, const void *buf, size_t len)
+{
+    const char *at = buf;
+
+    while (len > 0) {
+        ssize_t n = write(fd, at, len);
+
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        at += n > 0 ? n : 0;
+        len -= n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+/* One who does not read is a failed write and not our end, whatever we do about SIGPIPE otherwise:
+ * it is kept back, and taken away where the write raised it. Other threads do not notice. */
+static int write_line(int fd, const struct secret *line)
+{
+    const struct timespec now = {0};
+    sigset_t pipe, pending, old;
+    bool was_pending;
+    int r;
+
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, &old);
+    sigpending(&pending);
+    was_pending = sigismember(&pending, SIGPIPE);
+    r = write_all(fd, line->bytes, line->len);
+    if (r == 0)
+        r = write_all(fd, "\n", 1);
+    if (r == -EPIPE && !was_pending)
+        sigtimedwait(&pipe, NULL, &now);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return r;
+}
+
+/* Who ends without reading says by its status what that means. */
+int run_feed_in(const char *folder, const char *const argv[], const struct secret *line,
+                enum run_output output, struct report *rep)
+{
+    AUTO_FD int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    struct how how = {.output = output, .to = null, .folder = folder};
+    int fds[2], r, fed = 0;
+    pid_t pid;
+
+    if (null < 0 || pipe2(fds, O_CLOEXEC) < 0)
+        return report_errno(rep, errno, "cannot run %s", argv[0]);
+    how.from = fds[0];
+    r = start(&pid, argv, &how, rep);
+    close(fds[0]);
+    if (r == 0)
+        fed = write_line(fds[1], line);
+    close(fds[1]);
+    if (r == 0)
+        r = finish(pid, argv[0], rep);
+    if (r >= 0 && fed < 0 && fed != -EPIPE)
+        return report_errno(rep, -fed, "cannot write to %s", argv[0]);
+    return r;
+}
+
+int run_feed(const char *const argv[], const struct secret *line, enum run_output output,
+             struct report *rep)
+{
+    return run_feed_in(NULL, argv, line, output, rep);
 }
 
 int run_read(const char *const argv[], char *out, size_t size, struct report *rep)

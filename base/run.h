@@ -4,6 +4,7 @@
 /* Other programs that do a step for us (mkfs, fsck, mount, fusermount3). */
 
 #include "base/report.h"
+#include "base/secret.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +32,13 @@ int run_wait(const char *const argv[], enum run_output output, struct report *re
 int run_wait_in(const char *folder, const char *const argv[], enum run_output output,
                 struct report *rep);
 
-/* The same, with what it prints (both outputs) in out, cut to size - 1 bytes and terminated. */
+/* The same with line, and a newline behind it, as all that its stdin has: the way for a secret to
+ * another program, since the words and the environment of a process can be read by others. It need
+ * not read it. */
+int run_feed(const char *const argv[], const struct secret *line, enum run_output output,
+             struct report *rep);
+int run_feed_in(const char *folder, const char *const argv[], const struct secret *line,
+                enum run_output output, struct report *rep);
+
+/* As run_wait, with what it prints (both outputs) in out, cut to size - 1 bytes and terminated. */
 int run_read(const char *const argv[], char *out, size_t size, struct report *rep);

@@ -1,133 +1,176 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/all.h"
 
-/* Each mount is a command of its own: a mount ends in a process that serves it, and must find
- * nothing of the others in its memory. */
+/* What all of them share: which volumes are meant, and whose turn it is. What is done for a volume
+ * is a command of its own, which gets the passphrase through its standard input: a mount ends in a
+ * process that serves it, and must find nothing of the others in its memory. */
 
 #include "base/auto.h"
-#include "base/run.h"
+#include "cli/command.h"
 #include "cli/named.h"
-#include "cli/teardown.h"
 #include "conf/files.h"
-#include "fuse/registry.h"
+#include "fuse/folder.h"
 
+#include <assert.h>
 #include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 
-enum fate { OPEN, DONE, FAILED };
+/* Beside the records of the mounts, where no volume's name begins with a dot. */
+#define TURN_FILE ".turn"
 
-struct all {
-    const struct conf *conf;
-    enum fate *fate; /* of each volume, by its place in conf */
-    struct report *rep;
-};
-
-static bool is_mounted(const struct conf_volume *v)
+int cmd_which_option(struct cmd_which *w, int opt, const char *arg)
 {
-    AUTO_FOUND struct serve_found f = {0};
-    char path[PATH_MAX];
-
-    return realpath(v->container, path) != NULL && serve_registry_find(&f, path) == 0 && f.alive &&
-           f.folder.owner == geteuid();
+    if (opt == CMD_OPT_ALL)
+        w->all = true;
+    else if (opt == CMD_OPT_LOGIN)
+        w->login = true;
+    else if (opt == CMD_OPT_VOLUMES)
+        w->volumes = arg;
+    else
+        return 0;
+    return 1;
 }
 
-static enum fate mount_one(const struct all *a, const struct conf_volume *v)
+int cmd_which_check(const struct command *c, const struct cmd_which *w, int n_others)
 {
-    const char *const argv[] = {RUN_SELF, "mount", v->name, NULL};
-
-    if (is_mounted(v))
-        return DONE;
-    return run_wait(argv, RUN_SHOW, a->rep) == 0 ? DONE : FAILED;
+    if (w->all && w->login)
+        return cmd_usage(c, "--all and --login exclude each other");
+    if (!w->all && !w->login)
+        return w->volumes != NULL ? cmd_usage(c, "--volumes is for --all and --login") : 0;
+    if (n_others > 0)
+        return cmd_usage(c, "--%s takes no other words (--volumes names some of them)",
+                         w->all ? "all" : "login");
+    return 0;
 }
 
-static unsigned place_of(const struct conf *c, const struct conf_volume *v)
+static bool needs_passphrase(const struct credential_source *s)
 {
-    unsigned i = 0;
-
-    while (conf_volume(c, i) != v)
-        i++;
-    return i;
+    return s->passphrase_file == NULL && s->passphrase_command == NULL &&
+           (s->n_keyfiles == 0 || s->ask);
 }
 
-/* The chain of after has no circle (conf_settle). What it leads to is mounted too, even when that
- * alone would not be. */
-static enum fate mount_in_order(const struct all *a, unsigned i)
+static bool is_named(const struct conf_volume *v, const char *names)
 {
-    const struct conf_volume *v = conf_volume(a->conf, i);
+    size_t len = strlen(v->name);
 
-    if (a->fate[i] != OPEN)
-        return a->fate[i];
-    if (v->after != NULL &&
-        mount_in_order(a, place_of(a->conf, conf_find(a->conf, v->after))) == FAILED) {
-        report_error(a->rep, EIO, "%s was left out: it comes after %s, which failed", v->name,
-                     v->after);
-        a->fate[i] = FAILED;
-    } else {
-        a->fate[i] = mount_one(a, v);
+    for (const char *at = names; at != NULL; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (strncmp(at, v->name, len) == 0 && (at[len] == ',' || at[len] == '\0'))
+            return true;
     }
-    return a->fate[i];
+    return false;
 }
 
-int cmd_mount_all(bool login_only, struct report *rep)
+static int take_volume(struct cmd_volume *v, const struct conf_volume *said,
+                       const struct cmd_which *w, struct report *rep)
 {
-    struct all a = {.rep = rep};
-    AUTO_FREE enum fate *fate = NULL;
-    const struct conf_volume *v;
-    struct conf *c = NULL;
-    unsigned n = 0;
-    int r = conf_read(&c, rep);
+    int r;
 
-    if (r < 0)
-        return r;
-    while (conf_volume(c, n) != NULL)
-        n++;
-    a.conf = c;
-    a.fate = fate = calloc(n + 1, sizeof(*fate));
-    if (fate == NULL)
-        r = report_errno(rep, ENOMEM, "cannot mount all volumes");
-    for (unsigned i = 0; fate != NULL && (v = conf_volume(c, i)) != NULL; i++)
-        if (cmd_named_is_ours(v) && (v->login || !login_only) && mount_in_order(&a, i) == FAILED)
-            r = -EIO;
-    conf_free(c);
+    v->said = said;
+    v->ours = cmd_named_is_ours(said);
+    v->chosen =
+        v->ours && (said->login || !w->login) && (w->volumes == NULL || is_named(said, w->volumes));
+    conf_mount_init(&v->conf);
+    r = conf_volume_apply(&v->conf, said, rep);
+    v->needs_passphrase = needs_passphrase(&v->conf.vol.credential);
     return r;
 }
 
-static int take_down(const struct serve_found *f, bool force, struct report *rep)
+/* Before anything is done: is each of the names one of them? */
+static int check_names(const struct cmd_volumes *all, const struct cmd_which *w, struct report *rep)
 {
-    return f->alive ? cmd_teardown(f, force, rep) : cmd_teardown_dead(f, rep);
+    AUTO_FREE char *names = strdup(w->volumes != NULL ? w->volumes : "");
+    char *rest = names, *name;
+
+    if (names == NULL)
+        return report_errno(rep, ENOMEM, "--volumes");
+    while (w->volumes != NULL && (name = strsep(&rest, ",")) != NULL) {
+        const struct conf_volume *v = conf_find(all->conf, name);
+
+        if (v == NULL || !cmd_named_is_ours(v))
+            return report_error(rep, ENOENT, "you have no volume named \"%s\"", name);
+        if (w->login && !v->login)
+            return report_error(rep, EINVAL, "volume %s is not for logins (login = yes says so)",
+                                name);
+    }
+    return 0;
 }
 
-/* A container can be in the file system of another volume, which is busy until it is gone. So it is
- * tried in silence as long as some go; what is left then is tried once more, and says why not. */
-int cmd_umount_all(bool force, struct report *rep)
+int cmd_volumes_choose(struct cmd_volumes *ret, const struct cmd_which *w, struct report *rep)
 {
-    struct serve_found *list;
-    unsigned n, gone = 1;
-    int r = serve_registry_list(&list, &n), status = 0;
-    AUTO_FREE bool *done = r == 0 ? calloc(n + 1, sizeof(*done)) : NULL;
+    AUTO_VOLUMES struct cmd_volumes all = {0};
+    unsigned n = 0;
+    int r = conf_read(&all.conf, rep);
 
-    if (r < 0 || done == NULL)
-        return report_errno(rep, r < 0 ? -r : ENOMEM, "cannot read the runtime folders");
-    for (unsigned i = 0; i < n; i++)
-        done[i] = list[i].folder.owner != geteuid();
-    while (gone > 0) {
-        gone = 0;
-        for (unsigned i = 0; i < n; i++)
-            if (!done[i] && take_down(&list[i], false, NULL) == 0) {
-                done[i] = true;
-                gone++;
-            }
+    if (r == 0)
+        r = check_names(&all, w, rep);
+    if (r < 0)
+        return r;
+    while (conf_volume(all.conf, n) != NULL)
+        n++;
+    all.list = calloc(n + 1, sizeof(*all.list));
+    if (all.list == NULL)
+        return report_errno(rep, ENOMEM, "cannot read the configuration");
+    while (r == 0 && all.n < n) {
+        r = take_volume(&all.list[all.n], conf_volume(all.conf, all.n), w, rep);
+        all.n++;
     }
-    for (unsigned i = 0; i < n; i++) {
-        struct report about = *rep;
+    if (r < 0)
+        return r;
+    *ret = all;
+    all = (struct cmd_volumes){0};
+    return 0;
+}
 
-        about.which = list[i].record.name;
-        r = done[i] ? 0 : take_down(&list[i], force, &about);
-        if (r < 0)
-            status = r;
+void cmd_volumes_done(struct cmd_volumes *v)
+{
+    for (unsigned i = 0; i < v->n; i++)
+        conf_mount_done(&v->list[i].conf);
+    free(v->list);
+    conf_free(v->conf);
+    *v = (struct cmd_volumes){0};
+}
+
+struct cmd_volume *cmd_volumes_before(const struct cmd_volumes *all, const struct cmd_volume *v)
+{
+    for (unsigned i = 0; v->said->after != NULL && i < all->n; i++)
+        if (strcmp(all->list[i].said->name, v->said->after) == 0)
+            return &all->list[i];
+    return NULL;
+}
+
+int cmd_all_turn(struct report *rep)
+{
+    struct serve_folder where;
+    int r = serve_folder_own(&where, rep);
+    AUTO_FD int folder = r == 0 ? serve_folder_open(where.path, where.owner) : r;
+    AUTO_FD int fd = -1;
+
+    if (r < 0)
+        return r;
+    if (folder < 0)
+        return report_errno(rep, -folder, "%s", where.path);
+    fd = openat(folder, TURN_FILE, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return report_errno(rep, errno, "%s/%s", where.path, TURN_FILE);
+    while (flock(fd, LOCK_EX) < 0)
+        if (errno != EINTR)
+            return report_errno(rep, errno, "%s/%s", where.path, TURN_FILE);
+    return TAKE_FD(fd);
+}
+
+void cmd_argv_add(struct cmd_argv *a, const char *word)
+{
+    assert(a->n < CMD_ARGV);
+    a->words[a->n++] = word;
+}
+
+void cmd_argv_add_keyfiles(struct cmd_argv *a, const char *option, const struct cmd_volume *v)
+{
+    for (unsigned i = 0; i < v->conf.vol.credential.n_keyfiles; i++) {
+        cmd_argv_add(a, option);
+        cmd_argv_add(a, v->conf.vol.credential.keyfiles[i]);
     }
-    serve_registry_list_done(list, n);
-    return status;
 }

@@ -1,16 +1,89 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #pragma once
 
-/* Every volume at once: mount --all, mount --login, umount --all. */
+/* Every volume at once: what "--all" and "--login" of mount, umount, key change and suspend do. */
 
 #include "base/report.h"
+#include "base/secret.h"
+#include "conf/config.h"
+#include "conf/options.h"
 
+#include <getopt.h>
 #include <stdbool.h>
 
-/* Mount the caller's volumes of the configuration files, or with login_only those that say login =
- * yes, each after the one that it names by after. What is mounted already is left as it is; what
- * fails is said and stops only those after it. -EIO some failed; else as conf_read(). */
-int cmd_mount_all(bool login_only, struct report *rep);
+/* Which of the caller's volumes: all, or those with login = yes; of these the ones named. */
+struct cmd_which {
+    bool all, login;     /* as the words say */
+    const char *volumes; /* of --volumes, "a,b"; NULL: no limit */
+};
+
+enum { CMD_OPT_ALL = 600, CMD_OPT_LOGIN, CMD_OPT_VOLUMES };
+/* Rows for a long option table. */
+/* clang-format off */
+#define CMD_WHICH_OPTIONS                                                                          \
+    {"all", no_argument, NULL, CMD_OPT_ALL}, {"login", no_argument, NULL, CMD_OPT_LOGIN},          \
+    {"volumes", required_argument, NULL, CMD_OPT_VOLUMES}
+/* clang-format on */
+
+struct command;
+/* Take opt if it is one of these. 1 it was, 0 it was not. */
+int cmd_which_option(struct cmd_which *w, int opt, const char *arg);
+/* After the last option: does one word too many or too few, or two that contradict each other, say
+ * it? n_others is how many words there are that are no options. -EINVAL, said. */
+int cmd_which_check(const struct command *c, const struct cmd_which *w, int n_others);
+
+struct cmd_volume {
+    const struct conf_volume *said;
+    struct conf_mount conf; /* what that comes to */
+    bool ours, chosen;
+    bool needs_passphrase; /* which the configuration does not tell where to find */
+};
+
+/* The volumes of the configuration files, in their order. */
+struct cmd_volumes {
+    struct conf *conf;
+    struct cmd_volume *list;
+    unsigned n;
+};
+
+/* Read them and choose. -ENOENT a name that is none of ours, -EINVAL one that is not for logins
+ * although that is asked for; else as conf_read(); all said. */
+int cmd_volumes_choose(struct cmd_volumes *ret, const struct cmd_which *w, struct report *rep);
+/* Fine on a zeroed struct. */
+void cmd_volumes_done(struct cmd_volumes *v);
+#define AUTO_VOLUMES __attribute__((cleanup(cmd_volumes_done)))
+/* The one that v comes after; NULL: none. */
+struct cmd_volume *cmd_volumes_before(const struct cmd_volumes *all, const struct cmd_volume *v);
+
+/* Only one command of a user at a time starts or ends volumes, so that two logins at once do not
+ * meet in the middle: wait for our turn. It ends when the descriptor is closed. -errno, said. */
+int cmd_all_turn(struct report *rep);
+
+/* Words of one of our own commands that is started for a volume, and what it is to say. */
+#define CMD_ARGV 32
+struct cmd_argv {
+    const char *words[CMD_ARGV + 1];
+    unsigned n;
+};
+void cmd_argv_add(struct cmd_argv *a, const char *word);
+/* The volume's key files, by this option ("--keyfile"). */
+void cmd_argv_add_keyfiles(struct cmd_argv *a, const char *option, const struct cmd_volume *v);
+
+/* cmd_mount_all(): how. */
+struct cmd_mount_all {
+    struct cmd_which which;
+    const struct secret *passphrase; /* for those that need one; NULL: each asks */
+    bool dry_run;                    /* print what would be mounted or resumed, and do nothing */
+    bool verbose;
+};
+/* Mount the chosen volumes, each after the one that it names by after, which is mounted too. What
+ * is mounted already is left as it is, or resumed when it is suspended. What fails is said and
+ * stops only those after it. -EIO some failed; else as cmd_volumes_choose(). */
+int cmd_mount_all(const struct cmd_mount_all *how, struct report *rep);
+
+/* "hushvol mount" with --all or --login among its words. */
+int cmd_run_mount_all(int argc, char **argv);
+
 /* Take down every mount of the caller, those that keep others busy first. 0, or what the last
  * failed with; all said. */
 int cmd_umount_all(bool force, struct report *rep);

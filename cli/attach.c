@@ -36,6 +36,7 @@ static const char usage[] =
     "  --force                  let --mkfs overwrite what is on the disk\n"
     "  --partition N            the disk has a partition table: use partition N\n"
     CMD_MOUNT_USAGE
+    "  -q, --quiet              say only what is wrong\n"
     "  -v, --verbose            say more\n"
     "\n"
     "Examples:\n"
@@ -54,6 +55,7 @@ static const struct option options[] = {
     {"mkfs", required_argument, NULL, OPT_MKFS},
     {"force", no_argument, NULL, OPT_FORCE},
     {"partition", required_argument, NULL, OPT_PARTITION},
+    {"quiet", no_argument, NULL, 'q'},
     {0},
 };
 
@@ -87,6 +89,9 @@ static int take_option(struct request *q, int opt, char **argv)
         return 0;
     case OPT_PARTITION:
         return take_partition(q, optarg);
+    case 'q':
+        q->words.quiet = true;
+        return 0;
     default:
         return cmd_mount_option(&cmd_attach, &q->words, opt, argv);
     }
@@ -98,7 +103,7 @@ static int take_words(struct request *q, int argc, char **argv)
 
     optind = 0; /* start anew, and let getopt_long forget what it knows of another argv */
     opterr = 0;
-    while (r == 0 && (opt = getopt_long(argc, argv, ":vo:", options, NULL)) != -1)
+    while (r == 0 && (opt = getopt_long(argc, argv, ":qvo:", options, NULL)) != -1)
         r = take_option(q, opt, argv);
     if (r < 0 || q->words.help)
         return r;
@@ -272,6 +277,7 @@ static int run(int argc, char **argv)
     cmd_mount_words_init(&q.words);
     r = take_words(&q, argc, argv);
     report_stderr_init(&rep, "attach", q.words.container);
+    rep.silent_infos = q.words.quiet;
     if (r == 0 && !q.words.help)
         r = settle(&q, argc, argv, &rep);
     if (r == 0)

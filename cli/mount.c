@@ -7,13 +7,12 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 /* clang-format off */
 static const char usage[] =
     "Usage: hushvol mount CONTAINER|NAME [DIR] [OPTION...]\n"
-    "       hushvol mount --all|--login\n"
+    "       hushvol mount --all|--login [--volumes NAME,...] [--passphrase-file FILE] [--dry-run]\n"
     "\n"
     "Unlocks a container and shows the disk in it as the file DIR/image, and counters as DIR/stats.\n"
     "Returns when it can be used. DIR has to be there; without it a folder is made in the runtime\n"
@@ -24,9 +23,14 @@ static const char usage[] =
     "\n"
     CMD_MOUNT_USAGE
     "  --all                    every volume of yours in the configuration files, in the order that\n"
-    "                           after says; one without owner in /etc is root's\n"
+    "                           after says; one without owner in /etc is root's; those suspended are\n"
+    "                           resumed; --passphrase-file is for all that need a passphrase\n"
     "  --login                  those of them that say login = yes\n"
+    "  --volumes NAME,...       only these of them, and what they come after\n"
+    "  --dry-run                mount nothing; print a line for each that would be mounted or resumed:\n"
+    "                           its name, a tab, and what it needs, \"passphrase\" or \"key\"\n"
     "  --foreground             stay, and say on the terminal what happens; Ctrl-C unmounts\n"
+    "  -q, --quiet              say only what is wrong (with --all and --login the default)\n"
     "  -v, --verbose            say more\n"
     "\n"
     "Then, as root:    losetup --direct-io=on --sector-size 4096 --find --show DIR/image\n"
@@ -36,34 +40,39 @@ static const char usage[] =
     "Examples:\n"
     "  hushvol mount photos.hv\n"
     "  hushvol mount photos.hv /mnt/photos -o ro,allow_root\n"
+    "  hushvol mount --login --passphrase-file - <one-line\n"
     "\n"
     "Exit status: 0 mounted, 1 failed, 2 wrong words, 3 no key fits, 4 damaged or no container,\n"
     "5 mounted or locked already, 6 no FUSE on this machine, 7 no such container.\n";
 /* clang-format on */
 
-enum { OPT_FOREGROUND = CMD_OPT_OWN, OPT_ALL, OPT_LOGIN };
+enum { OPT_FOREGROUND = CMD_OPT_OWN, OPT_OF_ALL };
 
 static const struct option options[] = {
     CMD_COMMON_OPTIONS,
     CMD_MOUNT_OPTIONS,
-    {"all", no_argument, NULL, OPT_ALL},
-    {"login", no_argument, NULL, OPT_LOGIN},
+    CMD_WHICH_OPTIONS,
+    {"dry-run", no_argument, NULL, OPT_OF_ALL},
+    {"quiet", no_argument, NULL, 'q'},
     {"foreground", no_argument, NULL, OPT_FOREGROUND},
     {0},
 };
 
-/* 1: these are the words of run_all(). */
+/* 1: these are the words of cmd_run_mount_all(). */
 static int take_words(struct cmd_mount_words *w, int argc, char **argv)
 {
+    struct cmd_which which = {0};
     int opt, r = 0;
 
     optind = 0; /* start anew, and let getopt_long forget what it knows of another argv */
     opterr = 0;
-    while (r == 0 && (opt = getopt_long(argc, argv, ":vo:", options, NULL)) != -1) {
-        if (opt == OPT_ALL || opt == OPT_LOGIN)
+    while (r == 0 && (opt = getopt_long(argc, argv, ":qvo:", options, NULL)) != -1) {
+        if (opt == OPT_OF_ALL || cmd_which_option(&which, opt, optarg) > 0)
             return 1;
         if (opt == OPT_FOREGROUND)
             w->foreground = true;
+        else if (opt == 'q')
+            w->quiet = true;
         else
             r = cmd_mount_option(&cmd_mount, w, opt, argv);
     }
@@ -92,18 +101,6 @@ static void say_next(const struct serve_daemon_result *result, void *arg)
                     result->mountpoint);
 }
 
-/* --all or --login, the only word: what is said of one volume can hardly be meant for all. */
-static int run_all(int argc, char **argv)
-{
-    const bool login = argc == 2 && strcmp(argv[1], "--login") == 0;
-    struct report rep;
-
-    if (argc != 2)
-        return cmd_usage(&cmd_mount, "--all and --login take no other words");
-    report_stderr_init(&rep, login ? "mount --login" : "mount --all", NULL);
-    return cmd_mount_all(login, &rep);
-}
-
 static int run(int argc, char **argv)
 {
     AUTO_MOUNT_WORDS struct cmd_mount_words w;
@@ -114,12 +111,13 @@ static int run(int argc, char **argv)
     cmd_mount_words_init(&w);
     r = take_words(&w, argc, argv);
     if (r > 0)
-        return run_all(argc, argv);
+        return cmd_run_mount_all(argc, argv);
     if (r < 0)
         return r;
     if (w.help)
         return cmd_help(&cmd_mount);
     report_stderr_init(&rep, "mount", w.container);
+    rep.silent_infos = w.quiet;
     r = cmd_mount_named(&w, &rep);
     if (r > 0 && w.named->filesystem && w.foreground)
         return cmd_usage(&cmd_mount, "--foreground is for an image, and %s has filesystem = auto",

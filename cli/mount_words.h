@@ -35,7 +35,7 @@ struct cmd_mount_words {
     const char *container;           /* as the user wrote it */
     const char *folder;              /* DIR, or NULL */
     const struct conf_volume *named; /* container is the name of this one; NULL: it is a path */
-    bool foreground, help, verbose;
+    bool foreground, help, verbose, quiet;
     char path[PATH_MAX];   /* the container's, absolute */
     char header[PATH_MAX]; /* of a header in a file of its own, absolute */
 };

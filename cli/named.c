@@ -13,12 +13,20 @@
 /* Read once, when the first name needs it. */
 static struct conf *config;
 
-int cmd_named(const struct conf_volume **ret, const char *word, struct report *rep)
+/* Something that is there. A folder is no container: who stands in ~ and says "mount photos" means
+ * the volume of that name and not its mountpoint ~/photos. */
+static bool is_path(const char *word)
 {
     struct stat st;
+
+    return lstat(word, &st) == 0 && !(stat(word, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+int cmd_named(const struct conf_volume **ret, const char *word, struct report *rep)
+{
     int r;
 
-    if (!serve_name_valid(word) || lstat(word, &st) == 0)
+    if (!serve_name_valid(word) || is_path(word))
         return 0;
     if (config == NULL) {
         r = conf_read(&config, rep);

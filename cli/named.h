@@ -10,8 +10,9 @@
 
 #include <stdbool.h>
 
-/* A word with a / in it, or of something that is there, is a path; one that is no name neither asks
- * nor needs any configuration. 1 it is a volume; 0 it is not; else as conf_read(), said. */
+/* A word with a / in it, or of something that is there and no folder, is a path; one that is no
+ * name neither asks nor needs any configuration. 1 it is a volume; 0 it is not; else as
+ * conf_read(), said. */
 int cmd_named(const struct conf_volume **ret, const char *word, struct report *rep);
 
 /* For commands that open the container itself: put the volume's container and header, and its key

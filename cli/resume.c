@@ -30,6 +30,7 @@ static const char usage[] =
     CMD_CREDENTIAL_USAGE
     "  --slot N                 try slot N only\n"
     CMD_HEADER_USAGE
+    "  -q, --quiet              say only what is wrong\n"
     "  -v, --verbose            say more\n"
     "\n"
     "Example:\n"
@@ -44,6 +45,7 @@ enum { OPT_SLOT = CMD_OPT_OWN };
 static const struct option options[] = {
     CMD_COMMON_OPTIONS,
     {"slot", required_argument, NULL, OPT_SLOT},
+    {"quiet", no_argument, NULL, 'q'},
     CMD_HEADER_OPTION,
     CMD_CREDENTIAL_OPTIONS,
     {0},
@@ -53,7 +55,7 @@ struct request {
     const char *word, *header;
     int slot;
     struct credential_source key;
-    bool help;
+    bool help, quiet;
     char prompt[REPORT_LINE];
 };
 
@@ -63,7 +65,9 @@ static int take_option(struct request *q, int opt, char **argv)
 
     if (opt == CMD_OPT_HELP)
         q->help = true;
-    if (opt == CMD_OPT_HELP || opt == 'v')
+    if (opt == 'q')
+        q->quiet = true;
+    if (opt == CMD_OPT_HELP || opt == 'v' || opt == 'q')
         return 0;
     if (opt == OPT_SLOT)
         return key_take_slot(&cmd_resume, &q->slot, optarg);
@@ -81,7 +85,7 @@ static int take_words(struct request *q, int argc, char **argv)
 
     optind = 0; /* start anew, and let getopt_long forget what it knows of another argv */
     opterr = 0;
-    while ((opt = getopt_long(argc, argv, ":v", options, NULL)) != -1) {
+    while ((opt = getopt_long(argc, argv, ":qv", options, NULL)) != -1) {
         r = take_option(q, opt, argv);
         if (r < 0 || q->help)
             return r;
@@ -227,6 +231,7 @@ static int run(int argc, char **argv)
     if (q.help)
         return cmd_help(&cmd_resume);
     report_stderr_init(&rep, "resume", q.word);
+    rep.silent_infos = q.quiet;
     r = cmd_find_served(&f, &now, q.word, &rep);
     if (r < 0)
         return r;

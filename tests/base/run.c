@@ -59,6 +59,54 @@ static void statuses_and_output_come_back(void **state)
     assert_int_equal(strlen(out), sizeof(out) - 1); /* cut, not overrun */
 }
 
+static int make_line(struct secret *s, size_t len)
+{
+    int r = secret_make(s, len);
+
+    memset(s->bytes, 'a', r == 0 ? len : 0);
+    return r;
+}
+
+/* It has to end by itself: with another end of the pipe open in it, cat would wait for ever. */
+static void a_line_is_all_that_its_stdin_has(void **state)
+{
+    const char *const argv[] = {"sh", "-c", "[ \"$(cat; echo .)\" = 'aaaa\n.' ]", NULL};
+    const char *const there[] = {"sh", "-c", "[ \"$(pwd; cat)\" = '/\naaaa' ]", NULL};
+    AUTO_SECRET struct secret line = {0};
+
+    (void)state;
+    assert_int_equal(make_line(&line, 4), 0);
+    assert_int_equal(run_feed(argv, &line, RUN_HIDE, NULL), 0);
+    assert_int_equal(run_feed_in("/", there, &line, RUN_HIDE, NULL), 0);
+}
+
+/* More than a pipe holds, so that the write is what waits. SIGPIPE would end this test. */
+static void one_who_does_not_read_ends_with_its_status(void **state)
+{
+    const char *const argv[] = {"sh", "-c", "exec <&-; exit 5", NULL};
+    AUTO_SECRET struct secret line = {0};
+    sigset_t blocked;
+
+    (void)state;
+    signal(SIGPIPE, SIG_DFL);
+    assert_int_equal(make_line(&line, 1 << 20), 0);
+    assert_int_equal(run_feed(argv, &line, RUN_HIDE, NULL), 5);
+    assert_int_equal(sigpending(&blocked), 0);
+    assert_false(sigismember(&blocked, SIGPIPE));
+    sigprocmask(SIG_BLOCK, NULL, &blocked);
+    assert_false(sigismember(&blocked, SIGPIPE));
+}
+
+static void who_is_not_there_is_fed_nothing(void **state)
+{
+    const char *const argv[] = {"no-such-program-here", NULL};
+    AUTO_SECRET struct secret line = {0};
+
+    (void)state;
+    assert_int_equal(make_line(&line, 4), 0);
+    assert_int_equal(run_feed(argv, &line, RUN_HIDE, NULL), -ENOENT);
+}
+
 /* In a child: cmocka needs its own. */
 static void closed_ones_among_the_first_three_lead_to_null(void **state)
 {
@@ -85,8 +133,11 @@ int main(void)
         cmocka_unit_test(a_helper_gets_no_descriptor_but_the_first_three),
         cmocka_unit_test(a_helper_has_default_signals),
         cmocka_unit_test(statuses_and_output_come_back),
+        cmocka_unit_test(a_line_is_all_that_its_stdin_has),
+        cmocka_unit_test(one_who_does_not_read_ends_with_its_status),
+        cmocka_unit_test(who_is_not_there_is_fed_nothing),
         cmocka_unit_test(closed_ones_among_the_first_three_lead_to_null),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, test_start, NULL);
 }
