@@ -84,6 +84,14 @@ int cmd_mount_all(const struct cmd_mount_all *how, struct report *rep);
 /* "hushvol mount" with --all or --login among its words. */
 int cmd_run_mount_all(int argc, char **argv);
 
-/* Take down every mount of the caller, those that keep others busy first. 0, or what the last
- * failed with; all said. */
-int cmd_umount_all(bool force, struct report *rep);
+/* cmd_umount_all(): how. */
+struct cmd_umount_all {
+    struct cmd_which which;
+    unsigned timeout_s; /* so long those that are busy are tried again */
+    bool force;         /* and then they go, whoever uses them */
+};
+/* Take down the mounts of the chosen volumes, whatever they are called, those that keep others busy
+ * first; with all and no names every mount of the caller, configured or not. What the chosen come
+ * after goes along when nothing else does. 0 also when nothing is mounted, or what the last failed
+ * with; else as cmd_volumes_choose(); all said. */
+int cmd_umount_all(const struct cmd_umount_all *how, struct report *rep);
