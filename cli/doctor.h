@@ -37,6 +37,13 @@ void doctor_config(struct doctor *d, struct conf **ret);
 /* c may be NULL. */
 void doctor_login(struct doctor *d, const struct conf *c);
 
+struct conf_volume;
+/* One volume of the caller: may it be mounted where it says? */
+void doctor_mountpoint(struct doctor *d, const struct conf_volume *v);
+void doctor_apparmor(struct doctor *d, const struct conf_volume *v);
+/* The same for a folder in the current one, with volumes that have no name. */
+void doctor_apparmor_here(struct doctor *d);
+
 /* Add a finding; one that was made before is not repeated, and the last place says that there is
  * more. check and fix live as long as d. */
 void doctor_found(struct doctor *d, enum doctor_level level, const char *check, const char *fix,

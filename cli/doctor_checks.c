@@ -68,6 +68,15 @@ static void check_root_may_mount(struct doctor *d)
                      "this root may not mount: it lacks CAP_SYS_ADMIN");
 }
 
+/* In a user namespace without a root of its own a setuid program gains nothing. */
+static bool root_is_mapped(void)
+{
+    char rest[64];
+
+    return doctor_field("/proc/self/uid_map", "         0 ", rest, sizeof(rest)) ||
+           access("/proc/self/uid_map", R_OK) < 0;
+}
+
 static void check_fusermount(struct doctor *d)
 {
     static const char check[] = "fusermount3";
@@ -81,7 +90,12 @@ static void check_fusermount(struct doctor *d)
         return;
     }
     doctor_field("/proc/self/status", "NoNewPrivs", no_new_privs, sizeof(no_new_privs));
-    if (!(st.st_mode & S_ISUID) || st.st_uid != 0)
+    if (!root_is_mapped())
+        doctor_found(
+            d, DOCTOR_FAIL, check,
+            "give it the range of ids of a container (/etc/subuid), or mount outside of it",
+            "this user namespace has no root, so %s cannot become root", path);
+    else if (!(st.st_mode & S_ISUID) || st.st_uid != 0)
         doctor_found(d, DOCTOR_FAIL, check,
                      "reinstall the package fuse3, or as root: chmod u+s its file",
                      "%s is not setuid root", path);
@@ -118,6 +132,10 @@ static void check_allow_other(struct doctor *d)
     else if (doctor_field("/etc/fuse.conf", "user_allow_other", rest, sizeof(rest)))
         doctor_found(d, DOCTOR_OK, check, NULL,
                      "user_allow_other is set; for root's losetup mount with -o allow_root");
+    else if (access("/etc/fuse.conf", R_OK) < 0 && errno == EACCES)
+        doctor_found(d, DOCTOR_WARN, check, "as root: chmod 0644 /etc/fuse.conf",
+                     "you may not read /etc/fuse.conf, so -o allow_root and allow_other are "
+                     "refused whatever it says");
     else
         doctor_found(
             d, DOCTOR_WARN, check,
@@ -147,8 +165,8 @@ static void check_mount_max(struct doctor *d)
 
     if (is_root())
         return;
-    if (doctor_field("/etc/fuse.conf", "mount_max = ", text, sizeof(text)))
-        max = (unsigned)strtoul(text, NULL, 10);
+    if (doctor_field("/etc/fuse.conf", "mount_max", text, sizeof(text)))
+        max = (unsigned)strtoul(text + strspn(text, " \t="), NULL, 10);
     if (n < max)
         doctor_found(d, DOCTOR_OK, "fuse-mounts", NULL, "%u FUSE mounts of at most %u", n, max);
     else

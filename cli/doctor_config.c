@@ -10,12 +10,9 @@
 #include "cli/named.h"
 #include "conf/expand.h"
 #include "conf/files.h"
-#include "fuse/registry.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -193,75 +190,6 @@ static void check_container(struct doctor *d, const struct conf_volume *v)
     check_direct(d, v);
 }
 
-static bool is_empty(const char *folder)
-{
-    DIR *dir = opendir(folder);
-    const struct dirent *e;
-    bool empty = true;
-
-    if (dir == NULL)
-        return true; /* not ours to look into; said by others */
-    while (empty && (e = readdir(dir)) != NULL)
-        empty = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0;
-    closedir(dir);
-    return empty;
-}
-
-static bool is_mount_point(const char *folder)
-{
-    struct statx sx;
-
-    return statx(AT_FDCWD, folder, AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &sx) == 0 &&
-           sx.stx_attributes & STATX_ATTR_MOUNT_ROOT;
-}
-
-static bool is_mounted(const struct conf_volume *v)
-{
-    AUTO_FOUND struct serve_found f = {0};
-    char path[PATH_MAX];
-
-    return realpath(v->container, path) != NULL && serve_registry_find(&f, path) == 0 && f.alive;
-}
-
-/* fusermount3 lets a user mount over a folder that he may write, with the sticky bit only over his
- * own. */
-static bool may_mount_over(const char *folder, const struct stat *st)
-{
-    return geteuid() == 0 ||
-           (access(folder, W_OK) == 0 && (!(st->st_mode & S_ISVTX) || st->st_uid == geteuid()));
-}
-
-static void check_mountpoint(struct doctor *d, const struct conf_volume *v)
-{
-    const char *folder = v->mountpoint;
-    struct stat st;
-
-    if (folder == NULL || is_mounted(v))
-        return;
-    if (stat(folder, &st) < 0 && errno == ENOTCONN)
-        doctor_found(d, DOCTOR_WARN, check_volume, "hushvol umount with its name",
-                     "%s: at its mount point %s is a mount whose program is gone", v->name, folder);
-    else if (stat(folder, &st) < 0 && errno == ENOENT && v->filesystem)
-        return; /* is made */
-    else if (stat(folder, &st) < 0)
-        doctor_found(d, DOCTOR_WARN, check_volume,
-                     errno == ENOENT ? "make the folder: mkdir -p" : "correct the mountpoint",
-                     "%s: its mount point %s: %s", v->name, folder, strerror(errno));
-    else if (!S_ISDIR(st.st_mode))
-        doctor_found(d, DOCTOR_WARN, check_volume, "correct the mountpoint",
-                     "%s: its mount point %s is not a folder", v->name, folder);
-    else if (is_mount_point(folder))
-        doctor_found(d, DOCTOR_WARN, check_volume, "unmount that, or take another folder",
-                     "%s: something else is mounted at its mount point %s", v->name, folder);
-    else if (!may_mount_over(folder, &st))
-        doctor_found(d, DOCTOR_WARN, check_volume, "give it to yourself (as root: chown)",
-                     "%s: its mount point %s is not yours to mount over", v->name, folder);
-    else if (!is_empty(folder))
-        doctor_found(d, DOCTOR_WARN, check_volume,
-                     "move them away, or take another folder; while it is mounted nobody sees them",
-                     "%s: there are files in its mount point %s", v->name, folder);
-}
-
 static void check_home(struct doctor *d)
 {
     AUTO_CONF_USER struct conf_user u = {0};
@@ -282,6 +210,7 @@ void doctor_config(struct doctor *d, struct conf **ret)
     unsigned before;
 
     check_home(d);
+    doctor_apparmor_here(d);
     *ret = NULL;
     read_files(d, ret);
     for (unsigned i = 0; *ret != NULL && (v = conf_volume(*ret, i)) != NULL; i++) {
@@ -290,7 +219,8 @@ void doctor_config(struct doctor *d, struct conf **ret)
         before = d->n;
         check_container(d, v);
         check_key_files(d, v);
-        check_mountpoint(d, v);
+        doctor_mountpoint(d, v);
+        doctor_apparmor(d, v);
         if (d->n == before)
             doctor_found(d, DOCTOR_OK, check_volume, NULL, "%s: all that it names is there",
                          v->name);
