@@ -161,16 +161,27 @@ int cmd_all_turn(struct report *rep)
     return TAKE_FD(fd);
 }
 
+int cmd_all_check_line(const struct secret *passphrase, struct report *rep)
+{
+    if (memchr(passphrase->bytes, '\n', passphrase->len) == NULL)
+        return 0;
+    return report_error(rep, EINVAL, "a passphrase of several lines is for one volume only");
+}
+
 void cmd_argv_add(struct cmd_argv *a, const char *word)
 {
     assert(a->n < CMD_ARGV);
     a->words[a->n++] = word;
 }
 
+void cmd_argv_add_option(struct cmd_argv *a, const char *option, const char *value)
+{
+    cmd_argv_add(a, option);
+    cmd_argv_add(a, value);
+}
+
 void cmd_argv_add_keyfiles(struct cmd_argv *a, const char *option, const struct cmd_volume *v)
 {
-    for (unsigned i = 0; i < v->conf.vol.credential.n_keyfiles; i++) {
-        cmd_argv_add(a, option);
-        cmd_argv_add(a, v->conf.vol.credential.keyfiles[i]);
-    }
+    for (unsigned i = 0; i < v->conf.vol.credential.n_keyfiles; i++)
+        cmd_argv_add_option(a, option, v->conf.vol.credential.keyfiles[i]);
 }

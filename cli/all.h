@@ -59,13 +59,19 @@ struct cmd_volume *cmd_volumes_before(const struct cmd_volumes *all, const struc
  * meet in the middle: wait for our turn. It ends when the descriptor is closed. -errno, said. */
 int cmd_all_turn(struct report *rep);
 
+/* A command of ours that is started for a volume runs here, where no file has the name of one. */
+#define CMD_ALL_FOLDER "/"
+/* It gets a passphrase as a line. -EINVAL it has several, said. */
+int cmd_all_check_line(const struct secret *passphrase, struct report *rep);
+
 /* Words of one of our own commands that is started for a volume, and what it is to say. */
-#define CMD_ARGV 32
+#define CMD_ARGV 48
 struct cmd_argv {
     const char *words[CMD_ARGV + 1];
     unsigned n;
 };
 void cmd_argv_add(struct cmd_argv *a, const char *word);
+void cmd_argv_add_option(struct cmd_argv *a, const char *option, const char *value);
 /* The volume's key files, by this option ("--keyfile"). */
 void cmd_argv_add_keyfiles(struct cmd_argv *a, const char *option, const struct cmd_volume *v);
 
@@ -95,3 +101,9 @@ struct cmd_umount_all {
  * after goes along when nothing else does. 0 also when nothing is mounted, or what the last failed
  * with; else as cmd_volumes_choose(); all said. */
 int cmd_umount_all(const struct cmd_umount_all *how, struct report *rep);
+
+struct key_words;
+/* Change the key slot of each chosen volume that needs a passphrase: the slot that the old one
+ * opens gets the new one. -EIO some failed, said, and the others are changed; else as
+ * cmd_volumes_choose() and credential_read(). */
+int cmd_key_change_all(const struct key_words *w, struct report *rep);

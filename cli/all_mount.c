@@ -15,8 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The commands run where no file has the name of a volume. */
-#define FOLDER "/"
 #define STATUS_BUSY 5
 
 enum fate { OPEN, DONE, FAILED };
@@ -47,8 +45,8 @@ static bool is_ready(const struct cmd_volume *v)
 static int run(const struct cmd_argv *a, const struct secret *passphrase, struct report *rep)
 {
     if (passphrase != NULL)
-        return run_feed_in(FOLDER, a->words, passphrase, RUN_SHOW, rep);
-    return run_wait_in(FOLDER, a->words, RUN_SHOW, rep);
+        return run_feed_in(CMD_ALL_FOLDER, a->words, passphrase, RUN_SHOW, rep);
+    return run_wait_in(CMD_ALL_FOLDER, a->words, RUN_SHOW, rep);
 }
 
 /* With a passphrase in the words these have to name the whole key. */
@@ -60,8 +58,7 @@ static int start(const struct cmd_volume *v, const struct secret *passphrase, bo
     if (!verbose)
         cmd_argv_add(&a, "--quiet");
     if (passphrase != NULL) {
-        cmd_argv_add(&a, "--passphrase-file");
-        cmd_argv_add(&a, "-");
+        cmd_argv_add_option(&a, "--passphrase-file", "-");
         cmd_argv_add_keyfiles(&a, "--keyfile", v);
     }
     return run(&a, passphrase, rep);
@@ -73,14 +70,10 @@ static void add_sources(struct cmd_argv *a, const struct cmd_volume *v)
 
     if (s->ask)
         cmd_argv_add(a, "--ask-passphrase");
-    if (s->passphrase_file != NULL) {
-        cmd_argv_add(a, "--passphrase-file");
-        cmd_argv_add(a, s->passphrase_file);
-    }
-    if (s->passphrase_command != NULL) {
-        cmd_argv_add(a, "--passphrase-command");
-        cmd_argv_add(a, s->passphrase_command);
-    }
+    if (s->passphrase_file != NULL)
+        cmd_argv_add_option(a, "--passphrase-file", s->passphrase_file);
+    if (s->passphrase_command != NULL)
+        cmd_argv_add_option(a, "--passphrase-command", s->passphrase_command);
 }
 
 /* It may have another name than the volume, so the words name the key. */
@@ -92,8 +85,7 @@ static int resume(const char *name, const struct cmd_volume *v, const struct sec
     if (!verbose)
         cmd_argv_add(&a, "--quiet");
     if (passphrase != NULL) {
-        cmd_argv_add(&a, "--passphrase-file");
-        cmd_argv_add(&a, "-");
+        cmd_argv_add_option(&a, "--passphrase-file", "-");
     } else {
         add_sources(&a, v);
     }
@@ -224,15 +216,12 @@ static int take_words(struct request *q, int argc, char **argv)
     return cmd_which_check(&cmd_mount, &q->how.which, argc - optind);
 }
 
-/* It reaches the commands as a line. */
 static int read_passphrase(struct credential *ret, const struct credential_source *key,
                            struct report *rep)
 {
     int r = credential_read(ret, key, rep);
 
-    if (r == 0 && memchr(ret->passphrase.bytes, '\n', ret->passphrase.len) != NULL)
-        return report_error(rep, EINVAL, "a passphrase of several lines is for one volume only");
-    return r;
+    return r < 0 ? r : cmd_all_check_line(&ret->passphrase, rep);
 }
 
 int cmd_run_mount_all(int argc, char **argv)

@@ -3,6 +3,7 @@
 
 /* What the members of "hushvol key" share. */
 
+#include "cli/all.h"
 #include "cli/command.h"
 #include "cli/credential_options.h"
 #include "cli/reach.h"
@@ -24,8 +25,10 @@ enum { KEY_OPT_FORCE = CMD_OPT_OWN, KEY_OPT_JSON, KEY_OPT_LABEL, KEY_OPT_RECOVER
 /* Everything that a member may be told; its own option table says what it is. Words are borrowed
  * from argv. */
 struct key_words {
+    const char *word; /* CONTAINER or NAME, as the user wrote it */
     const char *container, *header, *label;
-    int slot; /* KEY_SLOT_ANY unless given */
+    struct cmd_which which; /* instead of it */
+    int slot;               /* KEY_SLOT_ANY unless given */
     struct credential_source key, new_key;
     struct kdf_request kdf;
     bool force, json, recovery, help, verbose;

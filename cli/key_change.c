@@ -12,6 +12,7 @@
 /* clang-format off */
 static const char usage[] =
     "Usage: hushvol key change CONTAINER [OPTION...]\n"
+    "       hushvol key change --login [--volumes NAME,...] [OPTION...]\n"
     "\n"
     "Puts a new key in the place of the old one, also while the container is mounted. Asks for the\n"
     "old passphrase, then twice for the new one, unless options say where they come from; when both\n"
@@ -25,6 +26,9 @@ static const char usage[] =
     CMD_HEADER_USAGE
     "  --label TEXT             another label, up to 32 bytes, unencrypted; \"\" for none\n"
     "  --slot N                 only slot N, which the old key has to open\n"
+    "  --login                  every volume of the configuration files that says login = yes and\n"
+    "                           needs a passphrase, all from the same old to the same new one\n"
+    "  --volumes NAME,...       only these of them\n"
     "  -v, --verbose            say more\n"
     "\n"
     "Examples:\n"
@@ -36,8 +40,16 @@ static const char usage[] =
 /* clang-format on */
 
 static const struct option options[] = {
-    CMD_COMMON_OPTIONS,         KEY_LABEL_OPTION, KEY_SLOT_OPTION,   CMD_CREDENTIAL_OPTIONS,
-    CMD_NEW_CREDENTIAL_OPTIONS, CMD_KDF_OPTIONS,  CMD_HEADER_OPTION, {0},
+    CMD_COMMON_OPTIONS,
+    KEY_LABEL_OPTION,
+    KEY_SLOT_OPTION,
+    CMD_CREDENTIAL_OPTIONS,
+    CMD_NEW_CREDENTIAL_OPTIONS,
+    CMD_KDF_OPTIONS,
+    CMD_HEADER_OPTION,
+    {"login", no_argument, NULL, CMD_OPT_LOGIN},
+    {"volumes", required_argument, NULL, CMD_OPT_VOLUMES},
+    {0},
 };
 
 /* Returns the index of the slot. */
@@ -69,8 +81,10 @@ static int key_change(int argc, char **argv)
         return r;
     if (w.help)
         return cmd_help(&cmd_key_change);
-    report_stderr_init(&rep, "key change", w.container);
+    report_stderr_init(&rep, w.which.login ? "key change --login" : "key change", w.word);
     rep.silent_infos = !w.verbose;
+    if (w.which.login)
+        return cmd_key_change_all(&w, &rep);
     r = cmd_reach_open(&at, w.container, w.header, &rep);
     if (r == 0)
         r = change_slot(&at, &w, &rep);

@@ -37,6 +37,8 @@ static int take_shared(struct key_words *w, const struct command *c, int opt, ch
 
 static int take_option(struct key_words *w, const struct command *c, int opt, char **argv)
 {
+    if (cmd_which_option(&w->which, opt, optarg) > 0)
+        return 0;
     switch (opt) {
     case CMD_OPT_HELP:
         w->help = true;
@@ -73,19 +75,39 @@ static int find_named(struct key_words *w, const struct command *c)
     return cmd_named_container(&w->container, &w->header, c == &cmd_key_add ? &w->key : NULL, &rep);
 }
 
+static void set_prompts(struct key_words *w, const char *about)
+{
+    snprintf(w->prompt, sizeof(w->prompt), "Passphrase for %s", about);
+    snprintf(w->new_prompt, sizeof(w->new_prompt), "New passphrase for %s", about);
+    w->key.prompt = w->prompt;
+    w->new_key.prompt = w->new_prompt;
+    w->new_key.confirm = true;
+    w->new_key.prefix = "new-";
+}
+
+/* What is said of one container can hardly be meant for all. */
+static int take_which(struct key_words *w, const struct command *c, int n_others)
+{
+    int r = cmd_which_check(c, &w->which, n_others);
+
+    if (r < 0)
+        return r;
+    if (w->header != NULL || w->label != NULL || w->slot != KEY_SLOT_ANY || w->key.n_keyfiles > 0 ||
+        w->new_key.n_keyfiles > 0)
+        return cmd_usage(c, "--login takes passphrases, the old and the new one, and nothing that "
+                            "is for one volume");
+    set_prompts(w, "the volumes for logins");
+    return 0;
+}
+
 static int take_container(struct key_words *w, const struct command *c, int argc, char **argv)
 {
     if (optind == argc)
         return cmd_usage(c, "which container?");
     if (optind + 1 < argc)
         return cmd_usage(c, "only one container at a time, not also \"%s\"", argv[optind + 1]);
-    w->container = argv[optind];
-    snprintf(w->prompt, sizeof(w->prompt), "Passphrase for %s", w->container);
-    snprintf(w->new_prompt, sizeof(w->new_prompt), "New passphrase for %s", w->container);
-    w->key.prompt = w->prompt;
-    w->new_key.prompt = w->new_prompt;
-    w->new_key.confirm = true;
-    w->new_key.prefix = "new-";
+    w->word = w->container = argv[optind];
+    set_prompts(w, w->word);
     return find_named(w, c);
 }
 
@@ -102,6 +124,8 @@ int key_take_words(struct key_words *ret, const struct command *c, const struct 
         if (r < 0 || ret->help)
             return r;
     }
+    if (ret->which.login || ret->which.volumes != NULL)
+        return take_which(ret, c, argc - optind);
     return take_container(ret, c, argc, argv);
 }
 
