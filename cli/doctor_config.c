@@ -204,25 +204,39 @@ static void check_home(struct doctor *d)
                      place->name, place->home);
 }
 
-void doctor_config(struct doctor *d, struct conf **ret)
+/* Volumes leave room for what else is found. */
+static void check_volumes(struct doctor *d, const struct conf *c)
 {
     const struct conf_volume *v;
-    unsigned before;
+    unsigned fine = 0;
 
-    check_home(d);
-    doctor_apparmor_here(d);
-    *ret = NULL;
-    read_files(d, ret);
-    for (unsigned i = 0; *ret != NULL && (v = conf_volume(*ret, i)) != NULL; i++) {
+    for (unsigned i = 0; (v = conf_volume(c, i)) != NULL; i++) {
+        unsigned before = d->n;
+
         if (!cmd_named_is_ours(v))
             continue;
-        before = d->n;
+        if (d->n > DOCTOR_FINDINGS / 2) {
+            doctor_found(d, DOCTOR_WARN, check_volume, "mend what is named here, and ask again",
+                         "%s and the volumes after it were not looked at", v->name);
+            return;
+        }
         check_container(d, v);
         check_key_files(d, v);
         doctor_mountpoint(d, v);
         doctor_apparmor(d, v);
-        if (d->n == before)
-            doctor_found(d, DOCTOR_OK, check_volume, NULL, "%s: all that it names is there",
-                         v->name);
+        fine += d->n == before;
     }
+    if (fine > 0)
+        doctor_found(d, DOCTOR_OK, check_volume, NULL, "%u of your volumes: all that %s is there",
+                     fine, fine == 1 ? "it names" : "they name");
+}
+
+void doctor_config(struct doctor *d, struct conf **ret)
+{
+    *ret = NULL;
+    check_home(d);
+    doctor_apparmor_here(d);
+    read_files(d, ret);
+    if (*ret != NULL)
+        check_volumes(d, *ret);
 }
