@@ -75,6 +75,8 @@ static int say_by_hand(const struct cmd_attach *a, const char *type, uint64_t of
                         a->header != NULL ? a->header : "", where, a->container);
 }
 
+/* e2fsck forgets the offset when it opens a file system again after replaying its journal: such a
+ * one inside an image is left to the kernel, or refused. */
 static int mend(const struct cmd_attach *a, const char *target, const struct cmd_fs_part *part,
                 struct cmd_attach_content *c, struct report *rep)
 {
@@ -82,7 +84,7 @@ static int mend(const struct cmd_attach *a, const char *target, const struct cmd
     int r;
 
     c->found = cmd_ext_state(target, off);
-    if (c->found == CMD_EXT_CLEAN || a->read_only)
+    if (c->found == CMD_EXT_CLEAN || a->read_only || (c->found == CMD_EXT_JOURNAL && off != 0))
         return 0;
     r = cmd_ext_mend(target, off, rep);
     c->mended = r > 0;

@@ -78,8 +78,8 @@ static int attach_udisks(struct cmd_attach *a, const struct cmd_fs_part *part,
 }
 
 /* What its user should know; once, before it is mounted. */
-static int check_for_fuse2fs(const struct cmd_attach *a, const struct cmd_attach_content *c,
-                             struct report *rep)
+static int check_for_fuse2fs(const struct cmd_attach *a, const struct cmd_fs_part *part,
+                             const struct cmd_attach_content *c, struct report *rep)
 {
     static const char without[] = "fuse2fs works without the journal and does not replay it";
 
@@ -91,6 +91,13 @@ static int check_for_fuse2fs(const struct cmd_attach *a, const struct cmd_attach
                             "fuse2fs cannot show it (attach it once without ro, which replays the "
                             "journal by e2fsck -p)",
                             c->fs.type);
+    if (part->off != 0 && c->found == CMD_EXT_JOURNAL)
+        return report_error(
+            rep, EOPNOTSUPP,
+            "its %s file system was not closed cleanly, and e2fsck cannot replay a "
+            "journal in a partition of an image (attach it once as root, or through "
+            "udisks2 with -o allow_root: then the kernel does)",
+            c->fs.type);
     if (c->found == CMD_EXT_CLEAN)
         report_info(rep, "%s; it was closed cleanly, so no check is needed", without);
     else if (a->read_only)
@@ -133,7 +140,7 @@ int cmd_attach_user(struct cmd_attach *a, const struct cmd_fs_part *part, struct
                             c.fs.type, reason);
     if (r != -ENOENT)
         report_info(rep, "not by the kernel but by fuse2fs: %s", reason);
-    r = check_for_fuse2fs(a, &c, rep);
+    r = check_for_fuse2fs(a, part, &c, rep);
     return r < 0 ? r : attach_fuse2fs(a, part, rep);
 }
 

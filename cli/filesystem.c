@@ -103,7 +103,8 @@ bool cmd_fs_can_make(const char *type)
     return strcmp(type, "ext4") == 0 || strcmp(type, "xfs") == 0 || strcmp(type, "btrfs") == 0;
 }
 
-const char *cmd_fs_said(char *said)
+/* What a program said when it failed, as one line. mkfs.xfs adds its whole usage to the reason. */
+static const char *one_line(char *said)
 {
     char *usage = strstr(said, "Usage:");
     size_t len;
@@ -132,8 +133,7 @@ int cmd_fs_make(const char *type, const char *path, uid_t owner, gid_t group, st
     r = run_read(cmd_fs_is_ext(type) ? ext : others, said, sizeof(said), rep);
     if (r == -ENOENT)
         return -EOPNOTSUPP;
-    return r > 0 ? report_error(rep, EIO, "%s ended with status %d: %s", program, r,
-                                cmd_fs_said(said))
+    return r > 0 ? report_error(rep, EIO, "%s ended with status %d: %s", program, r, one_line(said))
                  : r;
 }
 

@@ -30,9 +30,6 @@ bool cmd_fs_is_ext(const char *type);
 bool cmd_fs_can_make(const char *type);
 /* Make one on a device or file that holds nothing. owner gets an ext4's root folder. */
 int cmd_fs_make(const char *type, const char *path, uid_t owner, gid_t group, struct report *rep);
-/* What a program said when it failed, made one line in its place. mkfs.xfs adds its whole usage to
- * the reason, which is cut. */
-const char *cmd_fs_said(char *said);
 /* mount(8), nosuid and nodev. quiet: keep its words to itself. -EIO it failed. */
 int cmd_fs_mount(const char *device, const char *folder, bool read_only, bool quiet,
                  struct report *rep);

@@ -6,7 +6,6 @@
  * word taken from it, and believed when the kernel has the image behind that device. */
 
 #include "base/run.h"
-#include "cli/filesystem.h"
 #include "fuse/mounts.h"
 
 #include <errno.h>
@@ -21,6 +20,21 @@
 #define GONE_TRIES 40
 #define WAIT_MS 100
 
+/* The last line is the reason; before it are complaints, such as that there is no terminal. */
+static void keep_reason(char said[REPORT_LINE], int status)
+{
+    size_t len = strlen(said);
+    const char *line;
+
+    while (len > 0 && said[len - 1] == '\n')
+        said[--len] = '\0';
+    line = strrchr(said, '\n');
+    if (line != NULL)
+        memmove(said, line + 1, strlen(line));
+    if (said[0] == '\0')
+        snprintf(said, REPORT_LINE, PROGRAM " ended with status %d", status);
+}
+
 /* Run it, its words in said. 0; -ENOENT it is not there; -EIO it failed, the reason is in said. */
 static int ask(const char *const argv[], char said[REPORT_LINE])
 {
@@ -30,8 +44,8 @@ static int ask(const char *const argv[], char said[REPORT_LINE])
         snprintf(said, REPORT_LINE, "udisks2 is not installed");
     else if (r < 0)
         snprintf(said, REPORT_LINE, "cannot run " PROGRAM);
-    else if (r > 0 && cmd_fs_said(said)[0] == '\0')
-        snprintf(said, REPORT_LINE, PROGRAM " ended with status %d", r);
+    else if (r > 0)
+        keep_reason(said, r);
     return r > 0 ? -EIO : r;
 }
 

@@ -66,7 +66,7 @@ class Udisks:
         if verb != "status" and "--no-user-interaction" not in given:
             return 1, "", "it would ask a person\n"
         if verb in self.refuse:
-            return 1, "", f"{self.refuse[verb]}\n"
+            return 1, "", f"Error creating textual authentication agent\n{self.refuse[verb]}\n"
         return getattr(self, verb.replace("-", "_"))(given)
 
     def root(self, *words):
