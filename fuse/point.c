@@ -75,7 +75,7 @@ static int look(int fd, struct stat *st, struct statfs *fs, bool *writable)
 static int open_as(const char *path, const struct serve_become *user, struct stat *st,
                    struct statfs *fs, bool *writable)
 {
-    const struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+    const struct open_how how = {.flags = O_PATH | O_CLOEXEC,
                                  .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS};
     AUTO_FD int fd = -1;
     int r = serve_become_begin(user);
