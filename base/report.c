@@ -4,7 +4,10 @@
 /* Lines are put together on the stack and handed out whole, so that lines of several threads never
  * mix and nothing is allocated where memory may be short. */
 
+#include "base/auto.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -102,6 +105,17 @@ void report_info(struct report *rep, const char *fmt, ...)
     va_end(ap);
 }
 
+static const char *stderr_copy;
+
+/* Opened for each line: a descriptor that stays would be one more for a daemon to leave behind. */
+static void copy_line(const char *line, size_t len)
+{
+    AUTO_FD int fd = open(stderr_copy, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd >= 0 && write(fd, line, len) < 0)
+        return; /* nobody reads it any more */
+}
+
 static void stderr_say(struct report *rep, enum report_level level, const char *text)
 {
     char line[REPORT_LINE + 16];
@@ -111,6 +125,8 @@ static void stderr_say(struct report *rep, enum report_level level, const char *
     (void)level;
     if (n > (int)sizeof(line) - 1)
         n = (int)sizeof(line) - 1;
+    if (stderr_copy != NULL)
+        copy_line(line, (size_t)n);
     if (write(STDERR_FILENO, line, (size_t)n) < 0)
         return; /* nobody is left to tell */
 }
@@ -118,6 +134,11 @@ static void stderr_say(struct report *rep, enum report_level level, const char *
 void report_stderr_init(struct report *rep, const char *what, const char *which)
 {
     *rep = (struct report){.say = stderr_say, .what = what, .which = which};
+}
+
+void report_stderr_copy(const char *fifo)
+{
+    stderr_copy = fifo;
 }
 
 static void syslog_say(struct report *rep, enum report_level level, const char *text)

@@ -34,6 +34,9 @@ void report_info(struct report *rep, const char *fmt, ...) __attribute__((format
 
 /* Lines "hushvol: text" on stderr, each in one write. */
 void report_stderr_init(struct report *rep, const char *what, const char *which);
+/* From now on these lines go into the FIFO at this path too, as long as somebody reads it. For a
+ * process that still has one thread; the path is borrowed. */
+void report_stderr_copy(const char *fifo);
 /* Lines in syslog, facility daemon. */
 void report_syslog_init(struct report *rep, const char *what, const char *which);
 

@@ -7,6 +7,7 @@
 #include "base/run.h"
 #include "cli/command.h"
 #include "cli/credential_options.h"
+#include "cli/unit.h"
 #include "fuse/registry.h"
 
 #include <errno.h>
@@ -49,12 +50,17 @@ static int run(const struct cmd_argv *a, const struct secret *passphrase, struct
     return run_wait_in(CMD_ALL_FOLDER, a->words, RUN_SHOW, rep);
 }
 
-/* With a passphrase in the words these have to name the whole key. */
+/* With a passphrase in the words these have to name the whole key. Who has to be asked is asked by
+ * a command of ours, which has a terminal. */
 static int start(const struct cmd_volume *v, const struct secret *passphrase, bool verbose,
                  struct report *rep)
 {
+    const int r =
+        v->needs_passphrase && passphrase == NULL ? 0 : cmd_unit_start(v->said, passphrase, rep);
     struct cmd_argv a = {.words = {RUN_SELF, "mount", v->said->name}, .n = 3};
 
+    if (r != 0)
+        return r < 0 ? r : 0;
     if (!verbose)
         cmd_argv_add(&a, "--quiet");
     if (passphrase != NULL) {

@@ -4,6 +4,7 @@
 
 #include "cli/all.h"
 #include "cli/mount_words.h"
+#include "cli/unit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 static const char usage[] =
     "Usage: hushvol mount CONTAINER|NAME [DIR] [OPTION...]\n"
     "       hushvol mount --all|--login [--volumes NAME,...] [--passphrase-file FILE] [--dry-run]\n"
+    "       hushvol mount --from-login NAME\n"
     "\n"
     "Unlocks a container and shows the disk in it as the file DIR/image, and counters as DIR/stats.\n"
     "Returns when it can be used. DIR has to be there; without it a folder is made in the runtime\n"
@@ -29,6 +31,9 @@ static const char usage[] =
     "  --volumes NAME,...       only these of them, and what they come after\n"
     "  --dry-run                mount nothing; print a line for each that would be mounted or resumed:\n"
     "                           its name, a tab, and what it needs, \"passphrase\" or \"key\"\n"
+    "  --from-login             what the systemd units hushvol@NAME.service run: asks nothing, takes\n"
+    "                           the passphrase that \"hushvol mount --login\" hands over, or that\n"
+    "                           systemd has as the credential hushvol.NAME\n"
     "  --foreground             stay, and say on the terminal what happens; Ctrl-C unmounts\n"
     "  -q, --quiet              say only what is wrong (with --all and --login the default)\n"
     "  -v, --verbose            say more\n"
@@ -46,19 +51,20 @@ static const char usage[] =
     "5 mounted or locked already, 6 no FUSE on this machine, 7 no such container.\n";
 /* clang-format on */
 
-enum { OPT_FOREGROUND = CMD_OPT_OWN, OPT_OF_ALL };
+enum { OPT_FOREGROUND = CMD_OPT_OWN, OPT_OF_ALL, OPT_FROM_LOGIN };
 
 static const struct option options[] = {
     CMD_COMMON_OPTIONS,
     CMD_MOUNT_OPTIONS,
     CMD_WHICH_OPTIONS,
     {"dry-run", no_argument, NULL, OPT_OF_ALL},
+    {"from-login", no_argument, NULL, OPT_FROM_LOGIN},
     {"quiet", no_argument, NULL, 'q'},
     {"foreground", no_argument, NULL, OPT_FOREGROUND},
     {0},
 };
 
-/* 1: these are the words of cmd_run_mount_all(). */
+/* 1: these are the words of cmd_run_mount_all(), 2: of cmd_run_from_login(). */
 static int take_words(struct cmd_mount_words *w, int argc, char **argv)
 {
     struct cmd_which which = {0};
@@ -69,6 +75,8 @@ static int take_words(struct cmd_mount_words *w, int argc, char **argv)
     while (r == 0 && (opt = getopt_long(argc, argv, ":qvo:", options, NULL)) != -1) {
         if (opt == OPT_OF_ALL || cmd_which_option(&which, opt, optarg) > 0)
             return 1;
+        if (opt == OPT_FROM_LOGIN)
+            return 2;
         if (opt == OPT_FOREGROUND)
             w->foreground = true;
         else if (opt == 'q')
@@ -111,7 +119,7 @@ static int run(int argc, char **argv)
     cmd_mount_words_init(&w);
     r = take_words(&w, argc, argv);
     if (r > 0)
-        return cmd_run_mount_all(argc, argv);
+        return r == 1 ? cmd_run_mount_all(argc, argv) : cmd_run_from_login(argc, argv);
     if (r < 0)
         return r;
     if (w.help)
