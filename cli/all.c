@@ -26,10 +26,12 @@ int cmd_which_option(struct cmd_which *w, int opt, const char *arg)
         w->all = true;
     else if (opt == CMD_OPT_LOGIN)
         w->login = true;
-    else if (opt == CMD_OPT_VOLUMES)
-        w->volumes = arg;
-    else
+    else if (opt != CMD_OPT_VOLUMES && opt != CMD_OPT_ANY_OF)
         return 0;
+    if (opt == CMD_OPT_VOLUMES || opt == CMD_OPT_ANY_OF) {
+        w->volumes = arg;
+        w->any_of = opt == CMD_OPT_ANY_OF;
+    }
     return 1;
 }
 
@@ -38,7 +40,9 @@ int cmd_which_check(const struct command *c, const struct cmd_which *w, int n_ot
     if (w->all && w->login)
         return cmd_usage(c, "--all and --login exclude each other");
     if (!w->all && !w->login)
-        return w->volumes != NULL ? cmd_usage(c, "--volumes is for --all and --login") : 0;
+        return w->volumes != NULL
+                   ? cmd_usage(c, "--%s is for --all and --login", w->any_of ? "any-of" : "volumes")
+                   : 0;
     if (n_others > 0)
         return cmd_usage(c, "--%s takes no other words (--volumes names some of them)",
                          w->all ? "all" : "login");
@@ -81,12 +85,13 @@ static int take_volume(struct cmd_volume *v, const struct conf_volume *said,
 /* Before anything is done: is each of the names one of them? */
 static int check_names(const struct cmd_volumes *all, const struct cmd_which *w, struct report *rep)
 {
-    AUTO_FREE char *names = strdup(w->volumes != NULL ? w->volumes : "");
+    const bool checked = w->volumes != NULL && !w->any_of;
+    AUTO_FREE char *names = strdup(checked ? w->volumes : "");
     char *rest = names, *name;
 
     if (names == NULL)
         return report_errno(rep, ENOMEM, "--volumes");
-    while (w->volumes != NULL && (name = strsep(&rest, ",")) != NULL) {
+    while (checked && (name = strsep(&rest, ",")) != NULL) {
         const struct conf_volume *v = conf_find(all->conf, name);
 
         if (v == NULL || !cmd_named_is_ours(v))

@@ -14,15 +14,17 @@
 /* Which of the caller's volumes: all, or those with login = yes; of these the ones named. */
 struct cmd_which {
     bool all, login;     /* as the words say */
-    const char *volumes; /* of --volumes, "a,b"; NULL: no limit */
+    const char *volumes; /* of --volumes or --any-of, "a,b"; NULL: no limit */
+    bool any_of;         /* who are not there are passed over */
 };
 
-enum { CMD_OPT_ALL = 600, CMD_OPT_LOGIN, CMD_OPT_VOLUMES };
+enum { CMD_OPT_ALL = 600, CMD_OPT_LOGIN, CMD_OPT_VOLUMES, CMD_OPT_ANY_OF };
 /* Rows for a long option table. */
 /* clang-format off */
 #define CMD_WHICH_OPTIONS                                                                          \
     {"all", no_argument, NULL, CMD_OPT_ALL}, {"login", no_argument, NULL, CMD_OPT_LOGIN},          \
-    {"volumes", required_argument, NULL, CMD_OPT_VOLUMES}
+    {"volumes", required_argument, NULL, CMD_OPT_VOLUMES},                                         \
+    {"any-of", required_argument, NULL, CMD_OPT_ANY_OF}
 /* clang-format on */
 
 struct command;

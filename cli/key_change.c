@@ -29,6 +29,8 @@ static const char usage[] =
     "  --login                  every volume of the configuration files that says login = yes and\n"
     "                           needs a passphrase, all from the same old to the same new one\n"
     "  --volumes NAME,...       only these of them\n"
+    "  --any-of NAME,...        the same, and those of these names that are none of them do not "
+    "count\n"
     "  -v, --verbose            say more\n"
     "\n"
     "Examples:\n"

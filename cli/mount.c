@@ -29,6 +29,8 @@ static const char usage[] =
     "                           resumed; --passphrase-file is for all that need a passphrase\n"
     "  --login                  those of them that say login = yes\n"
     "  --volumes NAME,...       only these of them, and what they come after\n"
+    "  --any-of NAME,...        the same, and those of these names that are none of them do not "
+    "count\n"
     "  --dry-run                mount nothing; print a line for each that would be mounted or resumed:\n"
     "                           its name, a tab, and what it needs, \"passphrase\" or \"key\"\n"
     "  --from-login             what the systemd units hushvol@NAME.service run: asks nothing, takes\n"

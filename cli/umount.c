@@ -31,6 +31,8 @@
     "  --login                  the same for volumes of the configuration files with login = yes, and\n" \
     "                           for those that only they come after\n"                                 \
     "  --volumes NAME,...       only these volumes of the configuration files\n"                       \
+    "  --any-of NAME,...        the same, and those of these names that are none of them do not "  \
+    "count\n"                                                                                      \
     "  --timeout SECONDS        try again so long while somebody keeps it busy\n"                      \
     "  -f, --force              take it down, whoever uses it: what they did not sync is lost\n"    \
     "  -v, --verbose            say more\n"                                                         \

@@ -44,6 +44,14 @@ void login_debug(const struct login_talk *t, const char *fmt, ...)
     va_end(ap);
 }
 
+static void log_line(const struct login_talk *t, const char *text)
+{
+    char shown[REPORT_LINE];
+
+    report_escape(shown, sizeof(shown), text);
+    pam_syslog(t->pamh, LOG_NOTICE, "%s", shown);
+}
+
 /* The program calls itself by name at the beginning of a line, and so do we. */
 void login_talk_lines(struct login_talk *t, char *text, bool failed)
 {
@@ -57,7 +65,7 @@ void login_talk_lines(struct login_talk *t, char *text, bool failed)
         if (failed)
             report_error(&t->rep, EIO, "%s", line);
         else
-            report_warn(&t->rep, "%s", line);
+            log_line(t, line);
     }
 }
 

@@ -42,7 +42,7 @@ static struct words words(const struct login *l, const char *verb, const char *o
         add(&w, object);
     add(&w, "--login");
     if (volumes != NULL) {
-        add(&w, "--volumes");
+        add(&w, "--any-of"); /* one list for all users, who have not all the same */
         add(&w, volumes);
     }
     return w;
