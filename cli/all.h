@@ -109,3 +109,7 @@ struct key_words;
  * opens gets the new one. -EIO some failed, said, and the others are changed; else as
  * cmd_volumes_choose() and credential_read(). */
 int cmd_key_change_all(const struct key_words *w, struct report *rep);
+
+/* Suspend every mounted volume of the caller; for root, of everybody. Those that are suspended stay
+ * so. 0, or what the last failed with; all said. */
+int cmd_suspend_all(struct report *rep);

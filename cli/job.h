@@ -18,6 +18,13 @@ struct cmd_served {
  * serve_control_ask. All said. */
 int cmd_find_served(struct serve_found *ret, struct cmd_served *now, const char *word,
                     struct report *rep);
+/* The second half of it, for a mount that was found: its process died, -ESRCH; does not answer, as
+ * serve_control_ask(); all said. */
+int cmd_ask_served(struct cmd_served *now, const struct serve_found *f, struct report *rep);
+
+/* Wipe the keys of a mounted volume, after what is above it and it itself were written. Fine for
+ * one that is suspended. -EBUSY writes wait for room; else as cmd_job_run(). */
+int cmd_suspend_mount(const struct serve_found *f, struct report *rep);
 
 struct cmd_job {
     const char *word;         /* the request that starts it */

@@ -16,18 +16,15 @@ static int64_t number(struct json_object *o, const char *key)
     return json_object_object_get_ex(o, key, &v) ? json_object_get_int64(v) : 0;
 }
 
-int cmd_find_served(struct serve_found *ret, struct cmd_served *now, const char *word,
-                    struct report *rep)
+int cmd_ask_served(struct cmd_served *now, const struct serve_found *f, struct report *rep)
 {
     struct json_object *answer;
-    int r = cmd_find_mounted(ret, word, rep);
+    int r;
 
-    if (r < 0)
-        return r;
-    if (!ret->alive)
+    if (!f->alive)
         return report_error(rep, ESRCH, "its process died (\"hushvol umount %s\" cleans up)",
-                            ret->record.name);
-    r = serve_control_ask(&answer, ret, "status", NULL, rep);
+                            f->record.name);
+    r = serve_control_ask(&answer, f, "status", NULL, rep);
     if (r < 0)
         return r;
     *now = (struct cmd_served){.suspended = number(answer, "suspended") != 0,
@@ -35,4 +32,12 @@ int cmd_find_served(struct serve_found *ret, struct cmd_served *now, const char 
                                .waits_for_room = number(answer, "waiting_for_space") > 0};
     json_object_put(answer);
     return 0;
+}
+
+int cmd_find_served(struct serve_found *ret, struct cmd_served *now, const char *word,
+                    struct report *rep)
+{
+    int r = cmd_find_mounted(ret, word, rep);
+
+    return r < 0 ? r : cmd_ask_served(now, ret, rep);
 }

@@ -5,7 +5,9 @@
  * request would be one of those that wait. */
 
 #include "base/auto.h"
+#include "cli/all.h"
 #include "cli/command.h"
+#include "cli/find.h"
 #include "cli/job.h"
 #include "cli/loop.h"
 #include "cli/teardown.h"
@@ -25,6 +27,7 @@
 /* clang-format off */
 static const char usage[] =
     "Usage: hushvol suspend DIR|NAME|CONTAINER [OPTION...]\n"
+    "       hushvol suspend --all\n"
     "\n"
     "Wipes the keys of a mounted volume from memory and leaves it mounted. Everything is written\n"
     "first: the file system on it is synced, then the container. Whoever reads or writes the disk\n"
@@ -34,6 +37,8 @@ static const char usage[] =
     "Files that a file system above keeps in the kernel's memory can still be read; as root,\n"
     "\"sysctl vm.drop_caches=3\" drops them. A volume that is suspended already stays so: status 0.\n"
     "\n"
+    "  -a, --all                every mounted volume of yours (for root, of everybody), instead of\n"
+    "                           one; status 0 when there is none\n"
     "  -v, --verbose            say more\n"
     "\n"
     "Example:\n"
@@ -47,7 +52,11 @@ static const char usage[] =
 #define VISITS 100
 #define VISIT_US 300 /* between them: for the last one to get in line again */
 
-static const struct option options[] = {CMD_COMMON_OPTIONS, {0}};
+static const struct option options[] = {
+    CMD_COMMON_OPTIONS,
+    {"all", no_argument, NULL, 'a'},
+    {0},
+};
 
 /* What we know of the layers above; synced where we may. */
 struct above {
@@ -146,31 +155,44 @@ static int suspend(const struct serve_found *f, const struct cmd_served *now, st
     return 0;
 }
 
+int cmd_suspend_mount(const struct serve_found *f, struct report *rep)
+{
+    struct cmd_served now;
+    int r = cmd_ask_served(&now, f, rep);
+
+    if (r < 0)
+        return r;
+    if (!now.suspended)
+        return suspend(f, &now, rep);
+    report_info(rep, "%s is suspended already", f->record.name);
+    return 0;
+}
+
 static int run(int argc, char **argv)
 {
     AUTO_FOUND struct serve_found f = {0};
     struct report rep;
-    struct cmd_served now;
+    bool all = false;
     int opt, r;
 
     optind = 0; /* start anew, and let getopt_long forget what it knows of another argv */
     opterr = 0;
-    while ((opt = getopt_long(argc, argv, ":v", options, NULL)) != -1) {
+    while ((opt = getopt_long(argc, argv, ":va", options, NULL)) != -1) {
         if (opt == CMD_OPT_HELP)
             return cmd_help(&cmd_suspend);
-        if (opt != 'v')
+        if (opt == 'a')
+            all = true;
+        else if (opt != 'v')
             return cmd_option_error(&cmd_suspend, opt, argv);
     }
-    if (argc - optind != 1)
-        return cmd_usage(&cmd_suspend, "takes one DIR, NAME or CONTAINER");
+    if (argc - optind != !all)
+        return cmd_usage(&cmd_suspend, all ? "--all takes no DIR, NAME or CONTAINER"
+                                           : "takes one DIR, NAME or CONTAINER");
     report_stderr_init(&rep, "suspend", argv[optind]);
-    r = cmd_find_served(&f, &now, argv[optind], &rep);
-    if (r < 0)
-        return r;
-    if (!now.suspended)
-        return suspend(&f, &now, &rep);
-    report_info(&rep, "%s is suspended already", f.record.name);
-    return 0;
+    if (all)
+        return cmd_suspend_all(&rep);
+    r = cmd_find_mounted(&f, argv[optind], &rep);
+    return r < 0 ? r : cmd_suspend_mount(&f, &rep);
 }
 
 const struct command cmd_suspend = {
