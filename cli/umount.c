@@ -34,6 +34,7 @@
     "  --any-of NAME,...        the same, and those of these names that are none of them do not "  \
     "count\n"                                                                                      \
     "  --timeout SECONDS        try again so long while somebody keeps it busy\n"                      \
+    "  --if-mounted             status 0 when it is not mounted\n"                                       \
     "  -f, --force              take it down, whoever uses it: what they did not sync is lost\n"    \
     "  -v, --verbose            say more\n"                                                         \
     "\n"                                                                                           \
@@ -44,7 +45,7 @@
     "Exit status: 0 done, 1 failed, 2 wrong words, 5 busy, 7 no such mount.\n"
 /* clang-format on */
 
-enum { OPT_FORCE = CMD_OPT_OWN, OPT_TIMEOUT };
+enum { OPT_FORCE = CMD_OPT_OWN, OPT_TIMEOUT, OPT_IF_MOUNTED };
 
 #define TIMEOUT_MAX 86400
 
@@ -53,13 +54,14 @@ static const struct option options[] = {
     CMD_WHICH_OPTIONS,
     {"force", no_argument, NULL, OPT_FORCE},
     {"timeout", required_argument, NULL, OPT_TIMEOUT},
+    {"if-mounted", no_argument, NULL, OPT_IF_MOUNTED},
     {0},
 };
 
 struct request {
     const char *word;
     struct cmd_umount_all how;
-    bool help;
+    bool if_mounted, help;
 };
 
 static int take_timeout(const struct command *c, struct request *q, const char *arg)
@@ -82,6 +84,9 @@ static int take_option(const struct command *c, struct request *q, int opt, char
     case OPT_FORCE:
     case 'f':
         q->how.force = true;
+        return 0;
+    case OPT_IF_MOUNTED:
+        q->if_mounted = true;
         return 0;
     case OPT_TIMEOUT:
         return take_timeout(c, q, optarg);
@@ -113,22 +118,25 @@ static int take_words(const struct command *c, struct request *q, int argc, char
 }
 
 /* A mount of ours without a record: its runtime folder may have been emptied. */
-static int unmount_unknown(const char *word, bool force, struct report *rep)
+static int unmount_unknown(const struct request *q, bool force, struct report *rep)
 {
     struct serve_mount_id there;
     char path[PATH_MAX];
     int r;
 
-    if (realpath(word, path) == NULL || serve_mounts_at(&there, path) < 0 || !there.ours)
-        return report_error(rep, ENOENT, "nothing of that name, folder or container is mounted");
+    if (realpath(q->word, path) == NULL || serve_mounts_at(&there, path) < 0 || !there.ours)
+        return q->if_mounted ? 0
+                             : report_error(rep, ENOENT,
+                                            "nothing of that name, folder or container is mounted");
     r = serve_unmount(path, force, rep);
     return r == -EBUSY ? report_error(rep, EBUSY, "busy: somebody uses it") : r;
 }
 
-static int take_down(const struct serve_found *f, const char *word, bool force, struct report *rep)
+static int take_down(const struct serve_found *f, const struct request *q, bool force,
+                     struct report *rep)
 {
     if (f == NULL)
-        return unmount_unknown(word, force, rep);
+        return unmount_unknown(q, force, rep);
     return f->alive ? cmd_teardown(f, force, rep) : cmd_teardown_dead(f, rep);
 }
 
@@ -145,10 +153,10 @@ static int take_down_patiently(const struct serve_found *f, const struct request
     cmd_tries_start(&tries, q->how.timeout_s);
     do {
         report_held_forget(&held);
-        r = take_down(f, q->word, q->how.force && !waits, &held.rep);
+        r = take_down(f, q, q->how.force && !waits, &held.rep);
     } while (r == -EBUSY && cmd_tries_again(&tries));
     if (r == -EBUSY && q->how.force && waits)
-        return take_down(f, q->word, true, rep);
+        return take_down(f, q, true, rep);
     report_held_say(&held);
     return r;
 }
