@@ -8,6 +8,7 @@ A unit is run as systemd does: of nothing that the caller has but the unit's nam
 its own, with a clean environment, home as the current folder, no terminal, its words in a journal.
 While it starts, everything that others could read of its processes is kept in the file "seen"."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -42,8 +43,8 @@ def look(seen):
             f.write(text)
     folder = Path(MANAGER["environment"]["XDG_RUNTIME_DIR"]) / "hushvol"
     for path in folder.glob("*.login"):
-        st = path.lstat()
-        seen[path.name] = f"{st.st_mode:o}"
+        with contextlib.suppress(FileNotFoundError):  # removed as soon as it has been read
+            seen[path.name] = f"{path.lstat().st_mode:o}"
 
 
 def words(key, instance):
