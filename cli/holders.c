@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define NAMED_MAX 6
 
@@ -25,6 +26,7 @@ struct search {
     const char *point;
     struct cmd_holders_except except;
     struct serve_mount_id mount;
+    bool own; /* this process is one of them */
     unsigned n;
     char text[REPORT_LINE];
 };
@@ -135,8 +137,11 @@ static void name(struct search *s, const char *what, const char *which, const ch
     s->n++;
 }
 
+/* Ourselves apart: with a folder or a file of a shell's, which is named already, and gone when
+ * somebody reads it. */
 static void search_processes(struct search *s)
 {
+    const long own = getpid();
     DIR *proc = opendir("/proc");
     struct dirent *e;
 
@@ -145,6 +150,10 @@ static void search_processes(struct search *s)
 
         if (!isdigit((unsigned char)e->d_name[0]) || !holds(s, e->d_name))
             continue;
+        if (strtol(e->d_name, NULL, 10) == own) {
+            s->own = true;
+            continue;
+        }
         comm(program, e->d_name);
         if (s->except.program != NULL && strcmp(program, s->except.program) == 0)
             continue;
@@ -203,6 +212,10 @@ int cmd_holders_say(const char *point, const struct cmd_holders_except *except, 
     search_processes(&s);
     serve_mounts_each(look_below, &s);
     cmd_loop_each(look_at_loop, &s);
+    if (s.n == 0 && s.own)
+        return report_error(rep, EBUSY,
+                            "busy: this command itself was started in it, or with a file of it "
+                            "open (start it from elsewhere)");
     if (s.n == 0)
         return 0;
     if (s.n > NAMED_MAX)

@@ -18,8 +18,9 @@ struct cmd_holders_except {
     const char *program, *device;
 };
 
-/* Say "busy: process 123 (bash), ..." about the mount at this path. Returns -EBUSY when somebody
- * was named; 0 nobody was found. except may be NULL. */
+/* Say "busy: process 123 (bash), ..." about the mount at this path; of this process itself only
+ * when it is alone. Returns -EBUSY when something was said; 0 nobody was found. except may be NULL.
+ */
 int cmd_holders_say(const char *point, const struct cmd_holders_except *except, struct report *rep);
 /* Does a process of this program have something of the mount open? */
 bool cmd_holders_has(const char *point, const char *program);
