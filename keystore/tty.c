@@ -28,12 +28,14 @@ static int set_terminal(const struct tty *t, const struct termios *to, int how)
     return r < 0 ? -errno : 0;
 }
 
+/* By itself the kernel drops what was typed when a signal is, and with it what we say about that in
+ * the same moment: so it does not, and await() drops it. */
 static int hide(const struct tty *t)
 {
     struct termios hidden = t->shown;
 
     hidden.c_lflag &= ~(tcflag_t)(ECHO | ECHOE | ECHOK | ECHONL);
-    hidden.c_lflag |= ICANON | ISIG;
+    hidden.c_lflag |= ICANON | ISIG | NOFLSH;
     return set_terminal(t, &hidden, TCSAFLUSH);
 }
 
@@ -112,6 +114,7 @@ static int await(const struct tty *t)
         return errno == EINTR ? 0 : -errno;
     if (read(t->signals, &info, sizeof(info)) != sizeof(info))
         return 1;
+    tcflush(t->fd, TCIFLUSH);
     show(t, "\n");
     if (info.ssi_signo != SIGTSTP) {
         key_interrupted((int)info.ssi_signo);
