@@ -55,13 +55,13 @@ static bool needs_passphrase(const struct credential_source *s)
            (s->n_keyfiles == 0 || s->ask);
 }
 
-static bool is_named(const struct conf_volume *v, const char *names)
+bool cmd_which_names(const char *names, const char *name)
 {
-    size_t len = strlen(v->name);
+    size_t len = strlen(name);
 
     for (const char *at = names; at != NULL; at = strchr(at, ',')) {
         at += *at == ',';
-        if (strncmp(at, v->name, len) == 0 && (at[len] == ',' || at[len] == '\0'))
+        if (strncmp(at, name, len) == 0 && (at[len] == ',' || at[len] == '\0'))
             return true;
     }
     return false;
@@ -74,8 +74,8 @@ static int take_volume(struct cmd_volume *v, const struct conf_volume *said,
 
     v->said = said;
     v->ours = cmd_named_is_ours(said);
-    v->chosen =
-        v->ours && (said->login || !w->login) && (w->volumes == NULL || is_named(said, w->volumes));
+    v->chosen = v->ours && (said->login || !w->login) &&
+                (w->volumes == NULL || cmd_which_names(w->volumes, said->name));
     conf_mount_init(&v->conf);
     r = conf_volume_apply(&v->conf, said, rep);
     v->needs_passphrase = needs_passphrase(&v->conf.vol.credential);

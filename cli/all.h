@@ -33,6 +33,8 @@ int cmd_which_option(struct cmd_which *w, int opt, const char *arg);
 /* After the last option: does one word too many or too few, or two that contradict each other, say
  * it? n_others is how many words there are that are no options. -EINVAL, said. */
 int cmd_which_check(const struct command *c, const struct cmd_which *w, int n_others);
+/* Is the name among names, as --volumes has them? */
+bool cmd_which_names(const char *names, const char *name);
 
 struct cmd_volume {
     const struct conf_volume *said;
@@ -101,7 +103,8 @@ struct cmd_umount_all {
 /* Take down the mounts of the chosen volumes, whatever they are called, those that keep others busy
  * first; with all and no names every mount of the caller, configured or not. What the chosen come
  * after goes along when nothing else does. 0 also when nothing is mounted, or what the last failed
- * with; else as cmd_volumes_choose(); all said. */
+ * with; else as cmd_volumes_choose(); all said. With login and a configuration that cannot be read
+ * all go, or those mounted by one of the names, and then the fault is returned. */
 int cmd_umount_all(const struct cmd_umount_all *how, struct report *rep);
 
 struct key_words;

@@ -130,11 +130,13 @@ static int choose(struct mounts *m, const struct cmd_which *w, struct report *re
     return 0;
 }
 
-/* Every mount of ours, configured or not: this needs no configuration. */
-static void choose_all(struct mounts *m)
+/* Every mount of ours, configured or not, or those whose name is among the words: this needs no
+ * configuration. */
+static void choose_all(struct mounts *m, const char *names)
 {
     for (unsigned i = 0; i < m->n; i++)
-        if (m->list[i].folder.owner == geteuid())
+        if (m->list[i].folder.owner == geteuid() &&
+            (names == NULL || cmd_which_names(names, m->list[i].record.name)))
             m->down[i].r = -EBUSY;
 }
 
@@ -190,16 +192,32 @@ static int take_down(struct mounts *m, unsigned timeout_s, bool force)
     return status;
 }
 
+static bool is_unreadable(int r)
+{
+    return r == -EUCLEAN || r == -EACCES || r == -EIO;
+}
+
 int cmd_umount_all(const struct cmd_umount_all *how, struct report *rep)
 {
     /* Where nothing can be written about a turn, volumes are closed all the same. */
     AUTO_FD int turn __attribute__((unused)) = cmd_all_turn(NULL);
     AUTO_MOUNTS struct mounts m = {0};
-    int r = list_mounts(&m, rep);
+    const struct cmd_which *w = &how->which;
+    int chosen = 0, r = list_mounts(&m, rep);
 
-    if (r == 0 && how->which.all && how->which.volumes == NULL)
-        choose_all(&m);
-    else if (r == 0)
-        r = choose(&m, &how->which, rep);
-    return r < 0 ? r : take_down(&m, how->timeout_s, how->force);
+    if (r < 0)
+        return r;
+    if (w->all && w->volumes == NULL)
+        choose_all(&m, NULL);
+    else
+        chosen = choose(&m, w, rep);
+    if (is_unreadable(chosen) &&
+        w->login) { /* a volume left open is worse than one too many closed */
+        report_warn(rep, "which volumes are for logins is not known, so all that are mounted go");
+        choose_all(&m, w->volumes);
+    } else if (chosen < 0) {
+        return chosen;
+    }
+    r = take_down(&m, how->timeout_s, how->force);
+    return r < 0 ? r : chosen;
 }

@@ -29,7 +29,8 @@
     "\n"                                                                                           \
     "  -a, --all                every mount of yours, instead of one; status 0 when there is none\n"    \
     "  --login                  the same for volumes of the configuration files with login = yes, and\n" \
-    "                           for those that only they come after\n"                                 \
+    "                           for those that only they come after; every one when a fault in\n" \
+    "                           the files hides which these are, status 1\n"                                 \
     "  --volumes NAME,...       only these volumes of the configuration files\n"                       \
     "  --any-of NAME,...        the same, and those of these names that are none of them do not "  \
     "count\n"                                                                                      \
