@@ -32,6 +32,7 @@ import sys
 import tempfile
 import time
 import traceback
+import types
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
@@ -584,6 +585,22 @@ def in_own_mounts(test):
         check(done.returncode == 0, done.out + done.err)
     outer.__name__ = test.__name__
     return outer
+
+
+OWN_RUNTIME = r"""mount -t tmpfs -o size=4m tmpfs /run && mkdir -p -m 700 "$0" && chown "$1" "$0" &&
+mount -t tmpfs -o "uid=$1,mode=700,size=4m" tmpfs "$0" && shift && exec "$@" """
+
+
+def enter_own_mounts():
+    """Before main(): for commands that look at every volume. As root, all tests of this program go on in
+    one mount namespace, with /run and the plain user's runtime folder of its own."""
+    if not ROOT or "HUSHVOL_TEST_OWN" in os.environ or "HUSHVOL_TEST_USER" not in os.environ:
+        return
+    uid = str(plain_user().uid)
+    os.environ["HUSHVOL_TEST_OWN"] = uid
+    command = own_mounts(types.SimpleNamespace(dir="/nowhere"), "sh", "-c", OWN_RUNTIME,
+                         f"/tmp/hushvol-{uid}", uid, os.path.abspath(sys.argv[0]), *sys.argv[1:])
+    os.execvp(command[0], command)
 
 
 def _stop(signum, _frame):
