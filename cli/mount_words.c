@@ -129,27 +129,18 @@ static int find_header(struct cmd_mount_words *w, struct report *rep)
     return 0;
 }
 
-/* The name that the mount would have if nobody had it. */
-static const char *first_name(const struct cmd_mount_words *w, char buf[SERVE_NAME_MAX + 1])
-{
-    if (w->conf.serve.name != NULL)
-        return w->conf.serve.name;
-    serve_name_make(buf, w->path, 1);
-    return buf;
-}
-
-/* What died under this name or with this container must not stand in the way of the living. */
+/* What died under the wanted name or with this container must not stand in the way of the living.
+ */
 static int clean_dead(struct cmd_mount_words *w, struct report *rep)
 {
-    char buf[SERVE_NAME_MAX + 1];
-    const char *name = first_name(w, buf);
+    const char *name = w->conf.serve.name;
     struct serve_found *list;
     unsigned n;
     int r = serve_registry_list(&list, &n);
 
     for (unsigned i = 0; r == 0 && i < n; i++)
         if (!list[i].alive && list[i].folder.owner == geteuid() &&
-            (strcmp(list[i].record.name, name) == 0 ||
+            ((name != NULL && strcmp(list[i].record.name, name) == 0) ||
              strcmp(list[i].record.container, w->path) == 0))
             r = cmd_teardown_dead(&list[i], rep);
     serve_registry_list_done(list, n);

@@ -74,6 +74,18 @@ static int try_lock(int *ret, int folder, const char *name)
     return 0;
 }
 
+/* A dead mount of another container has the name until it is cleaned up. */
+static int pass_over_dead(struct serve_slot *s)
+{
+    char file[FILE_NAME_SIZE];
+
+    if (faccessat(s->folder, file_name(file, s->name, "json"), F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        return 0;
+    close(s->lock);
+    s->lock = -1;
+    return -EAGAIN;
+}
+
 static int take_name(struct serve_slot *s, const char *wanted, const char *container,
                      struct report *rep)
 {
@@ -89,6 +101,8 @@ static int take_name(struct serve_slot *s, const char *wanted, const char *conta
         else
             serve_name_make(s->name, container, n);
         r = try_lock(&s->lock, s->folder, s->name);
+        if (r == 0 && wanted == NULL)
+            r = pass_over_dead(s);
     }
     if (r < 0)
         return report_errno(rep, -r, "cannot take a name in the runtime folder");

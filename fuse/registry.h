@@ -14,8 +14,8 @@
 struct serve_slot; /* a name that we hold */
 
 /* Take a name in the folder: wanted, or when that is NULL one made from the container's path.
- * -EBUSY wanted is taken (said); -EINVAL it is no name. What a dead mount left under the name gives
- * way. */
+ * -EBUSY wanted is taken (said); -EINVAL it is no name. What a dead mount left under a wanted
+ * name gives way, and one made from the path is another then. */
 int serve_slot_take(struct serve_slot **ret, const struct serve_folder *folder, const char *wanted,
                     const char *container, struct report *rep);
 const char *serve_slot_name(const struct serve_slot *s);
