@@ -13,6 +13,7 @@
 #include "base/auto.h"
 #include "fuse/become.h"
 #include "fuse/mounts.h"
+#include "fuse/pass.h"
 #include "fuse/point.h"
 #include "fuse/unmount.h"
 
@@ -46,25 +47,6 @@ struct broker {
     struct serve_mount_id mount;
 };
 
-static int answer(int to, int r, int fd)
-{
-    _Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {0};
-    struct iovec number = {.iov_base = &r, .iov_len = sizeof(r)};
-    struct msghdr m = {.msg_iov = &number, .msg_iovlen = 1};
-    struct cmsghdr *c;
-
-    if (fd >= 0) {
-        m.msg_control = room;
-        m.msg_controllen = sizeof(room);
-        c = CMSG_FIRSTHDR(&m);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(c), &fd, sizeof(int));
-    }
-    return sendmsg(to, &m, MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
 /* Does the order hold what it may? Root knows its own words; the rest is for the kernel to judge.
  */
 static int check_order(const struct broker *b, const struct order *o)
@@ -91,6 +73,13 @@ static int mount_on(const struct broker *b, const struct order *o, int point, in
     return report_errno(b->rep, errno, "cannot mount at %s", o->point);
 }
 
+/* The table is asked by path, and he may have renamed a folder on the way since: what another put
+ * below his folders is never ours to take down. */
+static bool is_his(const struct broker *b)
+{
+    return b->mount.ours && b->mount.user_id == (long)b->user.uid;
+}
+
 /* Returns the device, or -errno (said). */
 static int carry_out(struct broker *b, const struct order *o)
 {
@@ -109,7 +98,7 @@ static int carry_out(struct broker *b, const struct order *o)
     r = mount_on(b, o, point, device);
     if (r < 0)
         return r;
-    if (serve_mounts_at(&b->mount, o->point) == 0)
+    if (serve_mounts_at(&b->mount, o->point) == 0 && is_his(b))
         strcpy(b->point, o->point);
     return TAKE_FD(device);
 }
@@ -120,12 +109,14 @@ static int take_order(struct broker *b)
     struct order o = {0};
     ssize_t n = recv(b->socket, &o, sizeof(o), MSG_DONTWAIT);
     AUTO_FD int device = -1;
+    int r;
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
     if (n == (ssize_t)sizeof(o)) {
         device = carry_out(b, &o);
-        answer(b->socket, device < 0 ? device : 0, device);
+        r = device < 0 ? device : 0;
+        serve_pass(b->socket, &r, sizeof(r), device);
     }
     close(b->socket);
     b->socket = -1;

@@ -5,6 +5,7 @@
 
 #include "base/auto.h"
 #include "fuse/control_address.h"
+#include "fuse/pass.h"
 
 #include <errno.h>
 #include <json-c/json.h>
@@ -57,26 +58,6 @@ static int receive(struct json_object **ret, int fd)
     return json_object_get_type(*ret) == json_type_object ? 0 : -EPROTO;
 }
 
-/* The line, and the descriptor with its first byte. */
-static ssize_t send_line(int to, const char *line, size_t len, int fd)
-{
-    _Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {0};
-    struct iovec text = {.iov_base = (char *)line, .iov_len = len}; /* only read */
-    struct msghdr m = {.msg_iov = &text, .msg_iovlen = 1};
-    struct cmsghdr *c;
-
-    if (fd >= 0) {
-        m.msg_control = room;
-        m.msg_controllen = sizeof(room);
-        c = CMSG_FIRSTHDR(&m);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(c), &fd, sizeof(int));
-    }
-    return sendmsg(to, &m, MSG_NOSIGNAL);
-}
-
 static int ask(struct json_object **ret, const struct serve_found *f, struct json_object *request,
                int passed)
 {
@@ -91,7 +72,7 @@ static int ask(struct json_object **ret, const struct serve_found *f, struct jso
         line = NULL;
         return -ENOMEM;
     }
-    if (send_line(fd, line, (size_t)len, passed) != len)
+    if (serve_pass(fd, line, (size_t)len, passed) != len)
         return errno == EAGAIN ? -ETIMEDOUT : -errno;
     return receive(ret, fd);
 }

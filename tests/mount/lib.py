@@ -228,7 +228,10 @@ def command_of(pid):
 
 
 def alive(pid):
+    """Any thread of it: the first one may have ended while others still have its locks."""
     try:
+        if len(os.listdir(f"/proc/{pid}/task")) > 1:
+            return True
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
             return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"
     except OSError:
