@@ -11,7 +11,7 @@ helpers that it leaves: that is how they are found again without asking the prog
 
 Environment: HUSHVOL the program; HUSHVOL_TEST_SCALE full, small or soak; HUSHVOL_TEST_USER the
 unprivileged user that root runs tests as; HUSHVOL_SANITIZE makes time-outs longer;
-HUSHVOL_SEED repeats a random run.
+HUSHVOL_SEED repeats a random run; HUSHVOL_TEST_MOUNTS a mount namespace without any of ours.
 """
 
 import contextlib
@@ -49,7 +49,8 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 CHEAP_KDF = ["--kdf-memory", "64M", "--kdf-iterations", "3"]
 
 # What other tests that run at the same time can be the reason of.
-OF_OTHERS = ("cannot check mount status", "still mounted in another mount namespace")
+OF_OTHERS = ("cannot check mount status", "still mounted in another mount namespace",
+             "busy: /dev/loop")
 
 # Exit statuses, as the README lists them.
 DONE, FAILED, USAGE, NO_KEY, DAMAGED, BUSY, UNSUPPORTED, NOT_THERE = range(8)
@@ -576,6 +577,16 @@ exec "$@" """
     return ["unshare", "--mount", "--propagation", "private", "sh", "-c", drop, box.dir, *command]
 
 
+def fresh_mounts(box, *command):
+    """The same without any: made from a namespace that tests/run made before there were tests, so that
+    not even for a moment there are copies of what other tests have mounted."""
+    origin = os.environ.get("HUSHVOL_TEST_MOUNTS")
+    if origin is None:
+        return own_mounts(box, *command)
+    return ["nsenter", f"--mount={origin}", "unshare", "--mount", "--propagation", "private", "sh",
+            "-c", 'cd "$0" && exec "$@"', os.getcwd(), *command]
+
+
 def in_own_mounts(test):
     """Run a test, as root, by a process of its own whose mounts nobody else sees."""
     def outer(box):
@@ -583,7 +594,7 @@ def in_own_mounts(test):
         if os.environ.get("HUSHVOL_TEST_INNER") == test.__name__:
             test(box)
             return
-        done = box.run(*own_mounts(box, os.path.abspath(sys.argv[0]), test.__name__), expect=None,
+        done = box.run(*fresh_mounts(box, os.path.abspath(sys.argv[0]), test.__name__), expect=None,
                        env={"HUSHVOL_TEST_INNER": test.__name__}, timeout=240)
         check(done.returncode == 0, done.out + done.err)
     outer.__name__ = test.__name__
@@ -601,8 +612,8 @@ def enter_own_mounts():
         return
     uid = str(plain_user().uid)
     os.environ["HUSHVOL_TEST_OWN"] = uid
-    command = own_mounts(types.SimpleNamespace(dir="/nowhere"), "sh", "-c", OWN_RUNTIME,
-                         f"/tmp/hushvol-{uid}", uid, os.path.abspath(sys.argv[0]), *sys.argv[1:])
+    command = fresh_mounts(types.SimpleNamespace(dir="/nowhere"), "sh", "-c", OWN_RUNTIME,
+                           f"/tmp/hushvol-{uid}", uid, os.path.abspath(sys.argv[0]), *sys.argv[1:])
     os.execvp(command[0], command)
 
 
